@@ -27,7 +27,7 @@ from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.rules import validate_local_part
 from builders.catalog import suggestions as suggesting
 from builders.catalog.records import Check, Suggestion, Suggestions
-from builders.catalog.schemas import CheckReply, SuggestReply
+from builders.catalog.schemas import CheckReply
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import record
 from builders.catalog.suggestion_index import tokenize
@@ -206,7 +206,7 @@ async def check(
     )
 
 
-@catalog.get("/suggest", response_model=SuggestReply)
+@catalog.get("/suggest", response_model=Suggestions)
 async def suggest(
     session: Session, shown: Shown, q: str = "", limit: Annotated[int, Query(ge=1, le=24)] = 12
 ) -> Any:

@@ -57,7 +57,7 @@ async def test_browsers_get_a_page(alice: Person, invoice: Invoice) -> None:
 async def test_text_from_users_is_escaped(database: Database, alice: Person) -> None:
     async with database.transaction() as conn:
         await issuance.put_billing_details(
-            conn, account_id=alice.account.id, details=BillingDetails(name=HOSTILE, address=(HOSTILE,))
+            conn, account_id=alice.account.id, details=BillingDetails(name=HOSTILE, address=[HOSTILE])
         )
     made = await make_invoice(database, account_id=alice.account.id, lines=[line(description=HOSTILE)])
     page = (await alice.get(f"{PATH}/{made.id}", headers={"Accept": BROWSER})).text

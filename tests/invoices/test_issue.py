@@ -129,7 +129,7 @@ async def test_the_event_contains_the_alias_ids(conn: Conn, database: Database, 
 
 async def test_seller_and_buyer_do_not_change_after_issue(database: Database, alice: Person) -> None:
     key: dict[str, Any] = {"account_id": alice.account.id}
-    details = BillingDetails(name="Engines", address=("1 Row",), country="GB", tax_id="GB9")
+    details = BillingDetails(name="Engines", address=["1 Row"], country="GB", tax_id="GB9")
     async with database.transaction() as conn:
         await issuance.put_billing_details(conn, **key, details=details)
     invoice = await make_invoice(database, **key)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from builders.kit.values import texts
-from builders.profile import schemas
+from builders.profile import fields
 
 ISO_3166 = resources.files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8")
 
@@ -16,18 +16,18 @@ ISO_3166 = resources.files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_te
 def test_countries_equal_iso_3166() -> None:
     listed = {line.split("\t")[0] for line in ISO_3166.splitlines() if not line.startswith("#")}
 
-    assert listed == schemas.COUNTRIES
+    assert listed == fields.COUNTRIES
     assert len(listed) == 249
 
 
 @pytest.mark.parametrize(("sent", "kept"), [("de", "DE"), ("GB", "GB"), ("xK", None), ("D", None), ("DEU", None)])
 def test_a_country_is_normalized_or_refused(sent: str, kept: str | None) -> None:
-    check(schemas.country_code, sent, kept)
+    check(fields.country_code, sent, kept)
 
 
 @pytest.mark.parametrize("sent", ["UK", "ß", "\ufb01", "\uff24\uff25", "D1", ""])
 def test_other_characters_are_not_a_country(sent: str) -> None:
-    check(schemas.country_code, sent, None)
+    check(fields.country_code, sent, None)
 
 
 def test_time_zones_do_not_depend_on_the_machine() -> None:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from builders.catalog import availability, funnel, schemas, snapshot, suggestions
 from builders.catalog.catalog_file.images import MEDIA_TYPES, stored
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
-from builders.catalog.records import Check, Suggestions
+from builders.catalog.records import CatalogDomain, Check, Suggestions
 from builders.catalog.snapshot import CatalogCache, Snapshot
 from builders.kit.db.connections import Reads
 from builders.kit.errors import DATABASE_REFUSALS, problems, refuses
@@ -45,10 +45,10 @@ FUNNEL = declare(
     )
 )
 
-_DOMAIN = TypeAdapter(schemas.CatalogDomainReply)
-_DOMAINS = TypeAdapter(PageReply[schemas.CatalogDomainReply])
+_DOMAIN = TypeAdapter(CatalogDomain)
+_DOMAINS = TypeAdapter(PageReply[CatalogDomain])
 _CATEGORIES = TypeAdapter(schemas.CategoriesReply)
-_SUGGESTIONS = TypeAdapter(schemas.SuggestReply)
+_SUGGESTIONS = TypeAdapter(Suggestions)
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "The client has the current version."}}
 # The type that sendBeacon sends without a CORS preflight (kit/http/compiled_routes.py).
 _PLAIN: dict[str, Any] = {ALSO_JSON: ["text/plain"]}
@@ -82,7 +82,7 @@ def _suggested(found: Suggestions) -> bytes:
     return _json(_SUGGESTIONS, found)
 
 
-@router.get("/domains", response_model=PageReply[schemas.CatalogDomainReply], responses=_NOT_MODIFIED)
+@router.get("/domains", response_model=PageReply[CatalogDomain], responses=_NOT_MODIFIED)
 async def list_domains(
     request: Request,
     current: Current,
@@ -102,7 +102,7 @@ async def list_domains(
 
 @router.get(
     "/domains/{domain}",
-    response_model=schemas.CatalogDomainReply,
+    response_model=CatalogDomain,
     responses={**_NOT_MODIFIED, **problems(DomainNotFound)},
 )
 async def get_domain(request: Request, current: Current, domain: DomainName) -> Response:
@@ -133,9 +133,7 @@ async def check(
     return await availability.check_availability(conn, catalog=current, local_part=local_part, domain=domain)
 
 
-@router.get(
-    "/suggest", response_model=schemas.SuggestReply, responses=_NOT_MODIFIED, dependencies=[rate_limit(SUGGEST)]
-)
+@router.get("/suggest", response_model=Suggestions, responses=_NOT_MODIFIED, dependencies=[rate_limit(SUGGEST)])
 async def suggest(
     request: Request,
     conn: Reads,

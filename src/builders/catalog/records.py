@@ -8,10 +8,17 @@ from types import MappingProxyType
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
+from pydantic import Field
+
 from builders.aliases.records import Detail, PriceInterval, Reason, Rules, SeparatorPolicy
-from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.docs import CreatedAt, Interval, SeparatorRule, UpdatedAt, doc
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CODE, CurrencyCode, ExactAmount, Money
+from builders.kit.values.resources import HIDDEN, resource
 from builders.kit.visitors import Visitor
+
+ALabel = Annotated[DomainName, Field(examples=["harbour.example"])]
+_PRICED = {"amount": "Exact decimal digits, as text.", "currency": CODE}
 
 
 class DomainStatus(StrEnum):
@@ -54,39 +61,46 @@ class Priced:
     money: Money
 
     @property
-    def amount(self) -> str:
+    def amount(self) -> Annotated[ExactAmount, Field(examples=["24.00"])]:
         """The amount with all decimals of the currency."""
         return self.money.to_wire()["amount"]
 
     @property
-    def currency(self) -> str:
+    def currency(self) -> Annotated[CurrencyCode, Field(examples=["USD"])]:
         """The ISO 4217 code."""
         return self.money.currency
 
 
+@resource("PriceReply", computed=_PRICED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price(Priced):
     """The price of a name."""
 
-    interval: PriceInterval
-    tier: PriceTier
+    money: Annotated[Money, HIDDEN]
+    interval: Annotated[PriceInterval, doc(Interval)]
+    tier: Annotated[PriceTier, doc("Price class of the domain.")]
 
 
+@resource("ShortNamePriceReply", computed=_PRICED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortNamePrice(Priced):
-    """The price of names with at most `max_len` characters, in the currency of the domain."""
+    """The price of names with at most `max_len` characters."""
 
-    max_len: int
+    money: Annotated[Money, HIDDEN]
+    max_len: Annotated[int, doc("Maximum number of characters, without separators that the domain ignores.")]
 
 
+@resource("AssetReply", computed={"url": "URL of the image, relative to the service."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """An image in the assets folder, named by the SHA-256 of its content."""
+    """An image."""
 
-    filename: str
-    width: int  # pixels
-    height: int
-    alt: str  # alternative text
+    filename: Annotated[
+        str, doc("Name of the image for `GET /v1/catalog/assets/{filename}`; a hash of its content.")
+    ]
+    width: Annotated[int, doc("Width in pixels.")]
+    height: Annotated[int, doc("Height in pixels.")]
+    alt: Annotated[str, doc("Alternative text of the image.")]
 
     @property
     def url(self) -> str:
@@ -94,54 +108,75 @@ class Asset:
         return f"/v1/catalog/assets/{self.filename}"
 
 
+@resource("AssetsReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assets:
     """The images of a domain."""
 
-    logo: Asset | None = None
-    cover: Asset | None = None
-    icon: Asset | None = None
+    logo: Annotated[Asset | None, doc("Logo of the domain; null without one.")] = None
+    cover: Annotated[Asset | None, doc("Wide image for the page of the domain; null without one.")] = None
+    icon: Annotated[Asset | None, doc("Small square image; null without one.")] = None
 
 
+@resource("CategoryReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
-    """A category of domains."""
+    """A category, with the number of its public domains."""
 
     slug: Annotated[str, doc("Identifier for the query parameter `category`.")]
     name: Annotated[str, doc("Display name of the category.")]
     description: Annotated[str, doc("A sentence about the category.")]
     position: Annotated[int, doc("Place in the list, from 0 upwards.")]
     parent: Annotated[str | None, doc("Slug of the parent category; null at the top.")]
-    serial: int
+    serial: Annotated[int, HIDDEN]
     # Set in a snapshot.
     domain_count: Annotated[int, doc("Public domains in the category.")] = 0
 
 
+@resource(
+    "CatalogDomainReply",
+    computed={
+        "tld": "Last label of the domain, such as `example`.",
+        "claimable": "Whether names can be claimed now: `live`, and not `catch_all`.",
+        "min_local_length": "Minimum length of a local part.",
+        "separator_policy": SeparatorRule,
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogDomain:
-    """A vendor domain of the catalog."""
+    """A domain of the catalog; names on it can be claimed when it is live and not catch_all."""
 
-    id: UUID
-    domain: str  # A-label
-    unicode_domain: str  # the same object as `domain` for all but IDN
-    title: str
-    tagline: str
-    description: str
-    categories: tuple[str, ...]  # slugs, the first is the main one
-    tags: tuple[str, ...]
-    status: DomainStatus
-    mail_mode: MailMode
-    catch_all: bool  # all mail goes to one owner, and no name can be claimed
-    price: Price
-    short_name_prices: tuple[ShortNamePrice, ...]  # by max_len, the shortest first
-    rules: Rules  # of its local parts
-    featured: bool
-    rank: int  # higher ranks come first in lists
-    assets: Assets
-    serial: int  # of the last change; the catalog's version is the highest one
-    created_at: datetime  # UTC
-    updated_at: datetime  # UTC
-    popularity: Popularity = Popularity.LOW
+    id: Annotated[UUID, doc("Identifier of the catalog domain.")]
+    domain: ALabel
+    # The same object as `domain` for all but IDN.
+    unicode_domain: Annotated[str, doc("The domain in Unicode; the same for a name in ASCII.")]
+    title: Annotated[str, doc("Display name of the domain.")]
+    tagline: Annotated[str, doc("One line about the domain.")]
+    description: Annotated[str, doc("A paragraph about the domain.")]
+    categories: Annotated[tuple[str, ...], doc("Slugs, the main one first.")]
+    tags: Annotated[tuple[str, ...], doc("Keywords for search.")]
+    status: Annotated[
+        DomainStatus, doc("Names can be claimed on `live` domains only; `coming_soon` ones are announced.")
+    ]
+    mail_mode: Annotated[MailMode, doc("Whether names can be mailboxes, aliases, or both.")]
+    catch_all: Annotated[
+        bool, doc("Whether all mail of the domain goes to one destination; if so, names cannot be claimed.")
+    ]
+    price: Annotated[Price, doc("Price of a name of usual length.")]
+    # By max_len, the shortest first.
+    short_name_prices: Annotated[
+        tuple[ShortNamePrice, ...], doc("Prices of names with few characters, in place of `price`.")
+    ]
+    rules: Annotated[Rules, HIDDEN]  # of its local parts
+    featured: Annotated[bool, doc("Whether the vendor features the domain.")]
+    rank: Annotated[int, doc("Domains with a higher rank come first in lists.")]
+    assets: Annotated[Assets, doc("Images of the domain.")]
+    serial: Annotated[int, HIDDEN]  # of the last change; the catalog's version is the highest one
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+    popularity: Annotated[
+        Popularity, doc("How often visitors used it in the last 30 days, compared with other domains.")
+    ] = Popularity.LOW
 
     @property
     def label(self) -> str:
@@ -185,26 +220,34 @@ class CatalogDomain:
         return self.price
 
 
+@resource("PointsReply")
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A part of a score, with its reason."""
+    """A part of a score."""
 
-    code: str
-    points: int
+    code: Annotated[
+        str, Field(description="Generator of the local part, or reason for other points.", examples=["dot"])
+    ]
+    points: Annotated[int, doc("Points added to the score; negative ones reduce it.")]
 
 
+@resource("SuggestionReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """A free name."""
+    """A name that is available now."""
 
-    address: str
-    local_part: str
-    domain: str  # A-label
-    category: str | None  # the main one of the domain
-    price: Price
-    score: int
-    why: tuple[Points, ...]  # sums to the score
-    available: bool = True  # only available names are suggested
+    address: Annotated[str, doc("The whole address, `local_part@domain`.")]
+    local_part: Annotated[str, doc("The part of the address before the `@`.")]
+    domain: ALabel
+    category: Annotated[str | None, doc("Slug of the main category of the domain; null without one.")]
+    price: Annotated[Price, doc("Price of the name.")]
+    available: Annotated[bool, doc("Always true at the time of the response; only a claim reserves a name.")] = (
+        True
+    )
+    score: Annotated[
+        int, doc("Sum of the points in `why`; higher is better. It is comparable only within one response.")
+    ]
+    why: Annotated[tuple[Points, ...], doc("The points that sum to the score.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,14 +278,17 @@ class Check:
 
 
 # Compared by identity: the result of a query is cached, and its serialized reply is cached by this object.
+@resource("SuggestReply")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Suggestions:
-    """Available names for a query, the best first."""
+    """Available names, the best first."""
 
-    query: str
-    tokens: tuple[str, ...]
-    items: tuple[Suggestion, ...]
-    catalog_version: int
+    query: Annotated[str, doc("`q`, cut to 200 characters.")]
+    tokens: Annotated[tuple[str, ...], doc("The words of the query.")]
+    items: Annotated[tuple[Suggestion, ...], doc("Available names, the best first, at most `limit`.")]
+    catalog_version: Annotated[
+        int, doc("Version of the catalog that the names come from; grows with each change.")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +361,10 @@ class FunnelEvent(NamedTuple):
     metadata: Mapping[str, str] = MappingProxyType({})
 
 
+@resource("FlawReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventError:
-    """The error of an invalid event."""
+    """The error of an event."""
 
     field: Annotated[str, doc("Path of the invalid member.")]
     code: Annotated[str, doc("Stable name of the broken rule, as `type` in a 422.")]

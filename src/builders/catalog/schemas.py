@@ -7,65 +7,19 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from builders.aliases.records import Detail, PriceInterval, Reason, SeparatorPolicy
+from builders.aliases.records import Detail, Reason, SeparatorPolicy
 from builders.catalog.records import (
     Category,
-    DomainStatus,
     EventError,
     EventKind,
     EventResult,
     FunnelEvent,
-    MailMode,
-    Popularity,
-    PriceTier,
+    Price,
     Receipt,
+    Suggestion,
 )
-from builders.kit.http.bodies import Body, Interval, Reply, SeparatorRule, WriteReply
-from builders.kit.http.members import reply_members, with_members
-from builders.kit.values.docs import CreatedAt, UpdatedAt, doc
-from builders.kit.values.domain_names import DomainName
-from builders.kit.values.money import CurrencyCode, ExactAmount
-
-Amount = Annotated[ExactAmount, Field(examples=["24.00"])]
-Currency = Annotated[CurrencyCode, Field(examples=["USD"])]
-ALabel = Annotated[DomainName, Field(examples=["harbour.example"])]
-
-
-class PriceReply(Reply):
-    """The price of a name."""
-
-    amount: Amount
-    currency: Currency
-    interval: Annotated[PriceInterval, doc(Interval)]
-    tier: Annotated[PriceTier, doc("Price class of the domain.")]
-
-
-class ShortNamePriceReply(Reply):
-    """The price of names with at most `max_len` characters."""
-
-    max_len: Annotated[int, doc("Maximum number of characters, without separators that the domain ignores.")]
-    amount: Amount
-    currency: Currency
-
-
-class AssetReply(Reply):
-    """An image."""
-
-    filename: Annotated[
-        str, doc("Name of the image for `GET /v1/catalog/assets/{filename}`; a hash of its content.")
-    ]
-    url: Annotated[str, doc("URL of the image, relative to the service.")]
-    width: Annotated[int, doc("Width in pixels.")]
-    height: Annotated[int, doc("Height in pixels.")]
-    alt: Annotated[str, doc("Alternative text of the image.")]
-
-
-class AssetsReply(Reply):
-    """The images of a domain."""
-
-    logo: Annotated[AssetReply | None, doc("Logo of the domain; null without one.")]
-    cover: Annotated[AssetReply | None, doc("Wide image for the page of the domain; null without one.")]
-    icon: Annotated[AssetReply | None, doc("Small square image; null without one.")]
+from builders.kit.http.bodies import Body, Reply, WriteReply
+from builders.kit.values.docs import SeparatorRule, doc
 
 
 class RulesReply(Reply):
@@ -76,86 +30,10 @@ class RulesReply(Reply):
     separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)]
 
 
-class CatalogDomainReply(Reply):
-    """A domain of the catalog; names on it can be claimed when it is live and not catch_all."""
-
-    id: Annotated[UUID, doc("Identifier of the catalog domain.")]
-    domain: ALabel
-    unicode_domain: Annotated[str, doc("The domain in Unicode; the same for a name in ASCII.")]
-    tld: Annotated[str, doc("Last label of the domain, such as `example`.")]
-    title: Annotated[str, doc("Display name of the domain.")]
-    tagline: Annotated[str, doc("One line about the domain.")]
-    description: Annotated[str, doc("A paragraph about the domain.")]
-    categories: Annotated[list[str], doc("Slugs, the main one first.")]
-    tags: Annotated[list[str], doc("Keywords for search.")]
-    status: Annotated[
-        DomainStatus, doc("Names can be claimed on `live` domains only; `coming_soon` ones are announced.")
-    ]
-    mail_mode: Annotated[MailMode, doc("Whether names can be mailboxes, aliases, or both.")]
-    catch_all: Annotated[
-        bool, doc("Whether all mail of the domain goes to one destination; if so, names cannot be claimed.")
-    ]
-    claimable: Annotated[bool, doc("Whether names can be claimed now: `live`, and not `catch_all`.")]
-    price: Annotated[PriceReply, doc("Price of a name of usual length.")]
-    short_name_prices: Annotated[
-        list[ShortNamePriceReply], doc("Prices of names with few characters, in place of `price`.")
-    ]
-    min_local_length: Annotated[int, doc("Minimum length of a local part.")]
-    separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)]
-    featured: Annotated[bool, doc("Whether the vendor features the domain.")]
-    rank: Annotated[int, doc("Domains with a higher rank come first in lists.")]
-    assets: Annotated[AssetsReply, doc("Images of the domain.")]
-    popularity: Annotated[
-        Popularity, doc("How often visitors used it in the last 30 days, compared with other domains.")
-    ]
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-
-
-@with_members(reply_members(Category, omit=("serial",)))
-class CategoryReply(Reply):
-    """A category, with the number of its public domains."""
-
-
 class CategoriesReply(Reply):
     """All categories, in their display order."""
 
-    items: Annotated[list[CategoryReply], doc("The categories, in their display order.")]
-
-
-class PointsReply(Reply):
-    """A part of a score."""
-
-    code: Annotated[
-        str, Field(description="Generator of the local part, or reason for other points.", examples=["dot"])
-    ]
-    points: Annotated[int, doc("Points added to the score; negative ones reduce it.")]
-
-
-class SuggestionReply(Reply):
-    """A name that is available now."""
-
-    address: Annotated[str, doc("The whole address, `local_part@domain`.")]
-    local_part: Annotated[str, doc("The part of the address before the `@`.")]
-    domain: ALabel
-    category: Annotated[str | None, doc("Slug of the main category of the domain; null without one.")]
-    price: Annotated[PriceReply, doc("Price of the name.")]
-    available: Annotated[bool, doc("Always true at the time of the response; only a claim reserves a name.")]
-    score: Annotated[
-        int, doc("Sum of the points in `why`; higher is better. It is comparable only within one response.")
-    ]
-    why: Annotated[list[PointsReply], doc("The points that sum to the score.")]
-
-
-class SuggestReply(Reply):
-    """Available names, the best first."""
-
-    query: Annotated[str, doc("`q`, cut to 200 characters.")]
-    tokens: Annotated[list[str], doc("The words of the query.")]
-    items: Annotated[list[SuggestionReply], doc("Available names, the best first, at most `limit`.")]
-    catalog_version: Annotated[
-        int, doc("Version of the catalog that the names come from; grows with each change.")
-    ]
+    items: Annotated[list[Category], doc("The categories, in their display order.")]
 
 
 class CheckReply(Reply):
@@ -171,10 +49,8 @@ class CheckReply(Reply):
     ]
     domain: Annotated[str, doc("The domain, as a lower-case A-label where it is one.")]
     address: Annotated[str | None, doc("The address as it would be claimed; null when it is not valid.")]
-    price: Annotated[PriceReply | None, doc("Price of the name; null when it can never be claimed.")]
-    alternatives: Annotated[
-        list[SuggestionReply], doc("Up to five available names; empty when this one is available.")
-    ]
+    price: Annotated[Price | None, doc("Price of the name; null when it can never be claimed.")]
+    alternatives: Annotated[list[Suggestion], doc("Up to five available names; empty when this one is available.")]
     available_at: Annotated[datetime | None, doc("When the reservation or quarantine of the name ends.")]
     rules: Annotated[RulesReply, doc("Rules for local parts on this domain.")]
     definitive: Annotated[bool, doc("Always true: the response comes from the registry of names.")] = True
@@ -272,18 +148,13 @@ class CatalogFunnelEventRequest(FunnelEventBody):
         return [each if isinstance(each, EventError) else each.record() for each in self.events]
 
 
-@with_members(reply_members(EventError))
-class FlawReply(Reply):
-    """The error of an event."""
-
-
 class ReceiptReply(Reply):
     """The result of one event of a batch."""
 
     id: RecordedId
     accepted: Annotated[bool, doc("Whether the event is recorded.")]
     duplicate: Annotated[bool, doc("Whether it is a repeat of a recorded event; it counts once.")]
-    error: Annotated[FlawReply | None, doc("The error of an event that was not accepted; null otherwise.")]
+    error: Annotated[EventError | None, doc("The error of an event that was not accepted; null otherwise.")]
 
 
 class FunnelReply(WriteReply):
@@ -308,7 +179,7 @@ class FunnelReply(WriteReply):
         lines = [
             ReceiptReply(id=each.id, accepted=True, duplicate=each.duplicate, error=None)
             if isinstance(each, Receipt)
-            else ReceiptReply(id=None, accepted=False, duplicate=False, error=FlawReply.model_validate(each))
+            else ReceiptReply(id=None, accepted=False, duplicate=False, error=each)
             for each in results
         ]
         is_repeat = is_whole and all(each.duplicate for each in receipts)

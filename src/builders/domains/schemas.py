@@ -18,10 +18,10 @@ from builders.domains.records import (
     ProofFinding,
     ProofSeen,
 )
-from builders.kit.http.bodies import Body, Interval, PatchBody, Reply, SeparatorRule, WriteReply
+from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
-from builders.kit.values.docs import ManifestKey, ManifestName, UpdatedAt, doc
+from builders.kit.values.docs import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, ExactAmount
 from builders.kit.values.patches import Changes

@@ -21,10 +21,7 @@ from builders.forwarding.schemas import (
     CorrespondentCreate,
     CorrespondentReply,
     CorrespondentWritten,
-    MailDayReply,
     MailReply,
-    MailResultReply,
-    ReceptionReply,
     ReceptionUpdate,
     ReceptionWritten,
 )
@@ -119,19 +116,17 @@ async def list_mail(alias_id: AliasId, caller: Reader, conn: Reads, page: PageQu
     found, days = await accounting.list_mail(
         conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id, page=page
     )
-    items = [MailResultReply.from_record(each) for each in found.items]
-    counts = [MailDayReply.from_record(each) for each in days]
-    return MailReply(items=items, next_cursor=found.next_cursor, days=counts)
+    return MailReply(items=[*found.items], next_cursor=found.next_cursor, days=[*days])
 
 
-@router.get("/receive-as-event", response_model=ReceptionReply)
+@router.get("/receive-as-event", response_model=Reception)
 async def get_reception(alias_id: AliasId, caller: Reader, conn: Reads) -> Reception:
     """Read who gets the mail to a name as events."""
     return await receptions.get_rule(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
 
 
-@router.put("/receive-as-event")
-async def set_reception(alias_id: AliasId, body: ReceptionUpdate, caller: Decider, conn: Tx) -> ReceptionWritten:
+@router.put("/receive-as-event", response_model=ReceptionWritten)
+async def set_reception(alias_id: AliasId, body: ReceptionUpdate, caller: Decider, conn: Tx) -> Reception:
     """Receive the mail to a name as events of one webhook, with content for one key.
 
     Only a person who signed in during the last ten minutes can do this. The mail is forwarded to the destinations,
@@ -139,15 +134,9 @@ async def set_reception(alias_id: AliasId, body: ReceptionUpdate, caller: Decide
     program gets no sign-in codes and approval links. It could if another server forwards them to the name in
     base64, or without any trace of their origin: let no mailbox that gets them forward to the name.
     """
-    found = await receptions.set_rule(
-        conn,
-        account_id=caller.account_id,
-        alias_id=alias_id,
-        webhook_id=body.webhook_id,
-        key_id=body.key_id,
-        actor=caller.actor,
+    return await receptions.set_rule(
+        conn, account_id=caller.account_id, alias_id=alias_id, actor=caller.actor, **body.values()
     )
-    return ReceptionWritten.from_record(found)
 
 
 @router.delete("/receive-as-event", status_code=204, responses=problems(ReceptionNotFound), dependencies=[STOPS])

@@ -17,7 +17,7 @@ from uuid import UUID
 from builders.aliases import claims
 from builders.forwarding import messages, store
 from builders.forwarding.errors import MessageNotFound, ReceptionNotFound
-from builders.forwarding.events import MAIL_RECEIVED, MailReceived
+from builders.forwarding.events import MAIL_RECEIVED, mail_received
 from builders.forwarding.records import Part, Reception
 from builders.identity import accounts, keys
 from builders.identity.records import AuditAction
@@ -152,7 +152,7 @@ async def receive(
     kept = parts if stored.is_kept else []
     for number, part in enumerate(kept):
         await _store(conn, keyring, account_id, stored.id, number, part)
-    data = MailReceived.of(stored, attachments=max(len(kept) - 1, 0))
+    data = mail_received(stored, attachments=max(len(kept) - 1, 0))
     await deliveries.send_to(
         conn, account_id=account_id, destination_id=rule.webhook_id, event=MAIL_RECEIVED, data=data
     )

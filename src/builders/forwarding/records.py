@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import HIDDEN, resource
 
 
 class State(StrEnum):
@@ -105,12 +106,13 @@ class NameRoute:
     destinations: Sequence[str]
 
 
+@resource("ReceptionReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reception:
     """The rule of a name whose mail is received as events."""
 
-    webhook_id: Annotated[UUID, doc("The webhook that gets the events.")]
-    key_id: Annotated[UUID, doc("The API key that reads the content.")]
+    webhook_id: Annotated[UUID, doc("The webhook that gets the event `alias.mail_received`; no other one does.")]
+    key_id: Annotated[UUID, doc("The API key that reads the content; no other one does. It gets `mail:read`.")]
     created_at: Annotated[datetime, doc("When a person set the rule.")]
 
 
@@ -118,15 +120,15 @@ class Reception:
 class StoredMessage:
     """A message that a name received."""
 
-    id: UUID
-    alias_id: UUID
-    size: int  # bytes
-    spf: str
-    dkim: str
-    dmarc: str
+    id: Annotated[UUID, doc("Identifier of the message.")]
+    alias_id: Annotated[UUID, doc("The name that received it.")]
+    size: Annotated[int, doc("Bytes of the message.")]
+    spf: Annotated[str, doc("Result of SPF: `pass`, `fail`, `softfail`, `neutral`, `temperror`, `none`, …")]
+    dkim: Annotated[str, doc("Result of DKIM: `pass`, `fail`, `none`, …")]
+    dmarc: Annotated[str, doc("Result of DMARC: `pass`, `fail` or `none`.")]
     is_kept: bool  # its content is stored
-    received_at: datetime
-    expires_at: datetime
+    received_at: Annotated[datetime, doc("When it was received.")]
+    expires_at: Annotated[datetime, doc("When its content is deleted.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,11 +185,12 @@ class Bounces:
     last_on: date
 
 
+@resource("MailResultReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailResult:
     """What happened to a message to a name at one of its destinations."""
 
-    id: UUID
+    id: Annotated[UUID, HIDDEN]
     queue_id: Annotated[str, doc("Identifier of the message in the log of the mail server.")]
     destination: Annotated[str, doc("Address of the recipient.")]
     outcome: Annotated[
@@ -199,9 +202,10 @@ class MailResult:
     at: Annotated[datetime, doc("Time of this result.")]
 
 
+@resource("MailDayReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailDay:
-    """The mail to a name on a day."""
+    """The mail of a name on a day. Each destination of a message counts."""
 
     day: Annotated[date, doc("Day in UTC.")]
     forwarded: Annotated[int, doc("Accepted by the server of the recipient.")]

@@ -6,10 +6,12 @@ from uuid import UUID
 
 from builders.forwarding.records import Correspondent, MailDay, MailResult, Reception
 from builders.kit.http.bodies import Body, Reply, WriteReply
-from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.members import create_of, written_of
 from builders.kit.http.pagination import NextCursor
 from builders.kit.values.docs import doc
 from builders.mail.addresses import Mailbox
+
+ReceptionWritten = written_of(Reception)
 
 
 class CorrespondentCreate(Body):
@@ -43,35 +45,14 @@ class CorrespondentWritten(CorrespondentReply, WriteReply):
     """A correspondent, and notes on the request."""
 
 
+@create_of(Reception, "webhook_id", "key_id")
 class ReceptionUpdate(Body, extra="forbid"):
     """Who gets the mail to a name."""
-
-    webhook_id: Annotated[UUID, doc("The webhook that gets the event `alias.mail_received`; no other one does.")]
-    key_id: Annotated[UUID, doc("The API key that reads the content; no other one does. It gets `mail:read`.")]
-
-
-@with_members(reply_members(Reception))
-class ReceptionReply(Reply):
-    """The rule of a name whose mail is received as events."""
-
-
-class ReceptionWritten(ReceptionReply, WriteReply):
-    """The rule, and notes on the request."""
-
-
-@with_members(reply_members(MailResult, omit=("id",)))
-class MailResultReply(Reply):
-    """What happened to a message to a name at one of its destinations."""
-
-
-@with_members(reply_members(MailDay))
-class MailDayReply(Reply):
-    """The mail of a name on a day. Each destination of a message counts."""
 
 
 class MailReply(Reply):
     """What happened to the mail of a name: recent results, and counts by day."""
 
-    items: Annotated[list[MailResultReply], doc("The results of this page, newest first.")]
+    items: Annotated[list[MailResult], doc("The results of this page, newest first.")]
     next_cursor: NextCursor
-    days: Annotated[list[MailDayReply], doc("Days with mail, newest first; the same on each page.")]
+    days: Annotated[list[MailDay], doc("Days with mail, newest first; the same on each page.")]

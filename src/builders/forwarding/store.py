@@ -20,6 +20,7 @@ from builders.forwarding.records import (
     Route,
     StoredMessage,
 )
+from builders.kit.db.columns import columns_of
 from builders.kit.db.queries import query
 
 # LATERAL with LIMIT makes PostgreSQL find each row by its key, even if its estimates are bad.
@@ -148,7 +149,7 @@ list_rotated_domains = query("""
 """).scalars(str)
 
 # Correspondents of names.
-_CORRESPONDENT = "account_id, id, alias_id, name, address, created_at, used_at"
+_CORRESPONDENT = columns_of(Correspondent)
 find_name_route = query("""
     SELECT domain, destinations FROM forwarding_aliases
     WHERE account_id = %(account_id)s AND id = %(alias_id)s AND is_active AND is_live AND replies
@@ -245,16 +246,16 @@ replace_correspondent = query("""
 lock_receptions = query("""
     SELECT pg_advisory_xact_lock(hashtextextended('forwarding_receptions ' || %(account_id)s::uuid, 0))
 """).run()
-find_reception = query("""
-    SELECT webhook_id, key_id, created_at FROM forwarding_receptions
+find_reception = query(f"""
+    SELECT {columns_of(Reception)} FROM forwarding_receptions
     WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s
 """).one(Reception)
-set_reception = query("""
+set_reception = query(f"""
     INSERT INTO forwarding_receptions (account_id, alias_id, webhook_id, key_id, created_at)
     VALUES (%(account_id)s, %(alias_id)s, %(webhook_id)s, %(key_id)s, %(now)s)
     ON CONFLICT (account_id, alias_id) DO UPDATE
     SET webhook_id = %(webhook_id)s, key_id = %(key_id)s, created_at = %(now)s
-    RETURNING webhook_id, key_id, created_at
+    RETURNING {columns_of(Reception)}
 """).only(Reception)
 delete_reception = query("""
     WITH message AS (
@@ -266,7 +267,7 @@ list_readers = query("""
     SELECT DISTINCT key_id FROM forwarding_receptions WHERE account_id = %(account_id)s
 """).scalars(UUID)
 # No row if the message is there already. Its content is kept while there is room for it.
-add_message = query("""
+add_message = query(f"""
     WITH stored AS (
         SELECT count(*) AS messages, coalesce(sum(stored_size) FILTER (WHERE is_kept), 0) AS bytes
         FROM forwarding_messages WHERE account_id = %(account_id)s
@@ -279,7 +280,7 @@ add_message = query("""
            %(now)s, %(expires_at)s
     FROM stored
     ON CONFLICT (account_id, alias_id, digest) DO NOTHING
-    RETURNING id, alias_id, size, spf, dkim, dmarc, is_kept, received_at, expires_at
+    RETURNING {columns_of(StoredMessage)}
 """).one(StoredMessage)
 add_part = query("""
     INSERT INTO forwarding_parts (account_id, message_id, number, name, content)
@@ -400,13 +401,13 @@ write_bounces = query("""
     ON CONFLICT (account_id, email) DO UPDATE
     SET queue_ids = excluded.queue_ids, first_on = excluded.first_on, last_on = excluded.last_on
 """).run()
-list_results = query("""
-    SELECT id, queue_id, destination, outcome, code, created_at, at FROM forwarding_results
+list_results = query(f"""
+    SELECT {columns_of(MailResult)} FROM forwarding_results
     WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND id < %(before_id)s
     ORDER BY id DESC LIMIT %(limit)s
 """).all(MailResult)
-list_days = query("""
-    SELECT day, forwarded, deferred, bounced, refused, last_at FROM forwarding_days
+list_days = query(f"""
+    SELECT {columns_of(MailDay)} FROM forwarding_days
     WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s ORDER BY day DESC LIMIT %(limit)s
 """).all(MailDay)
 prune_results = query("""

@@ -7,9 +7,10 @@ from urllib.parse import quote
 from uuid import UUID
 
 from fastapi import Header, Path as PathParameter, Query, Request
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from builders.invoices import checkout, invoices, issuance, schemas
+from builders.invoices import checkout, invoices, issuance
 from builders.invoices.documents import document
 from builders.invoices.errors import (
     EventMalformed,
@@ -21,7 +22,16 @@ from builders.invoices.errors import (
     StripeRefused,
     StripeUnavailable,
 )
-from builders.invoices.records import BillingDetails, Checkout, Invoice, InvoiceStatus, StripeEvent
+from builders.invoices.records import (
+    BillingDetails,
+    Checkout,
+    Invoice,
+    InvoiceDetail,
+    InvoiceStatus,
+    Issued,
+    StripeEvent,
+)
+from builders.invoices.schemas import BillingDetailsReply, BillingDetailsUpdate
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import BodyTooLarge, problems
@@ -31,7 +41,6 @@ from builders.kit.http.body_limits import body_limit
 from builders.kit.http.callers import LiveKeyRequired, needs
 from builders.kit.http.dependencies import OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, run_on_second_loop
-from builders.kit.http.members import values_of
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import LINK, Router
@@ -63,6 +72,7 @@ PDFS = declare(
 )
 PAGE, PDF = "text/html", "application/pdf"
 FEW_LINES = 100  # of an invoice that the main loop writes
+_DETAIL = TypeAdapter(InvoiceDetail)
 _PDF_LIMITS = CountedPolicies((PDFS,))
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _SAFE = ":/%#?=@[]!$&'()*+,~"  # characters of a URL that a header can hold
@@ -81,44 +91,41 @@ _EVENT = {
 _EVENT_BODY = {"required": True, "content": {"application/json": {"schema": _EVENT}}}
 
 
-@router.get("", response_model=PageReply[schemas.InvoiceItem])
+@router.get("", response_model=PageReply[Invoice])
 async def list_invoices(
     caller: Reader,
     conn: Reads,
     page: PageQuery,
-    status: Annotated[schemas.Issued | None, Query(description="Only invoices with this status.")] = None,
+    status: Annotated[Issued | None, Query(description="Only invoices with this status.")] = None,
     number: Annotated[
         str | None,
         Query(max_length=320, description="Only the invoice with this number, such as INV-2026-000001."),
     ] = None,
-) -> Page[schemas.InvoiceItem]:
+) -> Page[Invoice]:
     """List invoices, newest first, without their lines."""
     wanted = None if status is None else InvoiceStatus(status)
-    found = await invoices.list_invoices(
+    return await invoices.list_invoices(
         conn, account_id=caller.account_id, page=page, status=wanted, number=number and number.strip().upper()
     )
-    return Page(items=list(map(schemas.item, found.items)), next_cursor=found.next_cursor)
 
 
-@router.get("/billing-details", response_model=schemas.BillingDetailsReply)
+@router.get("/billing-details", response_model=BillingDetailsReply)
 async def get_billing_details(caller: AccountReader, conn: Reads) -> BillingDetails:
     """Read the billing details: the buyer on invoices."""
     return await issuance.get_billing_details(conn, account_id=caller.account_id)
 
 
-@router.put("/billing-details", response_model=schemas.BillingDetailsReply)
-async def put_billing_details(
-    body: schemas.BillingDetailsUpdate, caller: AccountWriter, conn: Tx
-) -> BillingDetails:
+@router.put("/billing-details", response_model=BillingDetailsReply)
+async def put_billing_details(body: BillingDetailsUpdate, caller: AccountWriter, conn: Tx) -> BillingDetails:
     """Set the billing details: the buyer on invoices. Issued invoices do not change."""
     return await issuance.put_billing_details(
-        conn, account_id=caller.account_id, details=BillingDetails(**values_of(body, BillingDetails))
+        conn, account_id=caller.account_id, details=BillingDetails(**body.values())
     )
 
 
 @router.post(
     "/stripe",
-    response_model=schemas.StripeReceived,
+    response_model=StripeEvent,
     responses=problems(SignatureInvalid, EventMalformed, BodyTooLarge),
     openapi_extra={"requestBody": _EVENT_BODY},
     dependencies=[body_limit(MAX_EVENT)],
@@ -142,7 +149,7 @@ async def receive_stripe(
 
 @router.get(
     "/{invoice_id}",
-    response_model=schemas.InvoiceDetail,
+    response_model=InvoiceDetail,
     responses=problems(HeavyRequestRunning),
     dependencies=[rate_limit(INVOICE), LINK],
 )
@@ -174,7 +181,7 @@ async def get_invoice_pdf(invoice_id: InvoiceId, request: Request, caller: Reade
 
 @router.post(
     "/{invoice_id}/checkout",
-    response_model=schemas.CheckoutReply,
+    response_model=Checkout,
     responses=problems(
         InvalidTransition, NothingDue, LiveKeyRequired, StripeNotConfigured, StripeUnavailable, StripeRefused
     ),
@@ -207,7 +214,7 @@ async def _count_pdf(request: Request, caller: Caller) -> None:
         request.scope[RATE_LIMIT_HEADERS] = ((name, b"%b, %b" % (own, general)), left)
 
 
-async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> Invoice:
+async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> InvoiceDetail:
     # The connection is not held while the PDF is written.
     async with database.connection() as conn:
         return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=invoice_id)
@@ -222,9 +229,8 @@ async def _write(
     return await run_on_second_loop(request, writing, account=caller.live_account_id)
 
 
-async def _json(invoice: Invoice) -> Response:
-    text = schemas.detail(invoice).model_dump_json(by_alias=True).encode()
-    return RawResponse(text, 200, html.NEGOTIATED, is_json=True)
+async def _json(invoice: InvoiceDetail) -> Response:
+    return RawResponse(_DETAIL.dump_json(invoice), 200, html.NEGOTIATED, is_json=True)
 
 
 async def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:

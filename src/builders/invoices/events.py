@@ -1,44 +1,34 @@
 """Events of the invoices."""
 
 from datetime import datetime
-from typing import Annotated, Self
-from uuid import UUID
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from builders.invoices.records import Invoice, InvoiceStatus
+from builders.invoices.records import Invoice
 from builders.kit.events.outbox import declare
-from builders.kit.http.bodies import InvoicePromotionId
+from builders.kit.events.payloads import event_of, values_of
 from builders.kit.values.docs import doc
-from builders.kit.values.money import CurrencyCode, Money
+from builders.kit.values.money import Money
 
 
+@event_of(
+    Invoice,
+    *("id", "number", "status", "currency", "subtotal", "tax_total", "total", "credit_applied", "amount_paid"),
+    *("amount_due", "issued_at", "due_at", "paid_at", "suspends_at", "promotion_id", "alias_ids"),
+)
 class InvoiceData(BaseModel):
     """An invoice, without its lines; amounts are exact decimals in strings."""
 
-    model_config = ConfigDict(from_attributes=True)
-
-    id: Annotated[UUID, doc("Identifier of the invoice.")]
     number: Annotated[str, doc("Number of the invoice, unique and without gaps.")]
-    status: Annotated[InvoiceStatus, doc("Status after the event.")]
-    currency: Annotated[CurrencyCode, doc("ISO 4217 code of all amounts.")]
-    subtotal: Annotated[Money, doc("Sum of the lines, before tax.")]
-    tax_total: Annotated[Money, doc("Sum of the tax of the lines.")]
-    total: Annotated[Money, doc("Subtotal and tax.")]
-    credit_applied: Annotated[Money, doc("Credit of the account that was used at issue.")]
-    amount_paid: Annotated[Money, doc("Sum of the payments.")]
     amount_due: Annotated[Money, doc("Amount that is still owed.")]
     issued_at: Annotated[datetime, doc("When the invoice was issued.")]
-    due_at: Annotated[datetime, doc("When payment is due.")]
-    paid_at: Annotated[datetime | None, doc("When it was paid in full; null before.")]
     suspends_at: Annotated[datetime, doc("When the names are suspended unless the invoice is paid.")]
-    promotion_id: InvoicePromotionId
-    alias_ids: Annotated[list[UUID], doc("The names that its lines charge for.")]
 
-    @classmethod
-    def of(cls, invoice: Invoice) -> Self:
-        """Return the data of an issued invoice. Raise ValueError for a draft, which has no number."""
-        return cls.model_validate(invoice)
+
+def invoice_data(invoice: Invoice) -> InvoiceData:
+    """Return the data of an issued invoice. Raise ValueError for a draft, which has no number."""
+    return InvoiceData(**values_of(invoice, InvoiceData))
 
 
 INVOICE_CREATED = declare(name="invoice.created", description="An invoice was issued.", data=InvoiceData)

@@ -1,7 +1,7 @@
 """Read, lock and list invoices, and advance unpaid ones. `issuance` creates and `payments` settles them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields
 from datetime import timedelta
 from uuid import UUID
 
@@ -12,13 +12,14 @@ from builders.invoices.events import (
     INVOICE_OVERDUE,
     INVOICE_REMINDED,
     INVOICE_UNCOLLECTIBLE,
-    InvoiceData,
+    invoice_data,
 )
 from builders.invoices.records import (
     GRACE,
     SECOND_REMINDER,
     UNCOLLECTIBLE_AFTER,
     Invoice,
+    InvoiceDetail,
     InvoiceStatus,
     Payment,
     Stage,
@@ -44,12 +45,14 @@ STEPS: Sequence[tuple[Stage, timedelta, Event]] = (
 )
 
 
-async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> InvoiceDetail:
     """Return an issued invoice with its lines. Raise InvoiceNotFound."""
     invoice = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     if invoice.status is InvoiceStatus.DRAFT:
         raise InvoiceNotFound
-    return replace(invoice, lines=await store.list_lines(conn, account_id=account_id, invoice_id=invoice.id))
+    own = {each.name: getattr(invoice, each.name) for each in fields(invoice)}
+    lines = await store.list_lines(conn, account_id=account_id, invoice_id=invoice.id)
+    return InvoiceDetail(**{**own, "lines": lines})
 
 
 async def get_without_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
@@ -113,7 +116,7 @@ async def list_invoices(
 
 async def get_history(
     conn: Conn, *, account_id: UUID, invoice_id: UUID
-) -> tuple[Invoice, Sequence[Payment], Sequence[StripeEvent]]:
+) -> tuple[InvoiceDetail, Sequence[Payment], Sequence[StripeEvent]]:
     """Return an invoice with its lines, its payments and its Stripe events. Raise InvoiceNotFound."""
     invoice = await get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     key = {"account_id": account_id, "invoice_id": invoice_id}
@@ -131,7 +134,7 @@ async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID) 
     if not await store.mark_uncollectible(conn, account_id=account_id, invoice_id=invoice_id, now=now):
         raise invalid_transition(before, InvoiceStatus.UNCOLLECTIBLE)
     after = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
-    await outbox.publish(conn, INVOICE_UNCOLLECTIBLE, account_id=account_id, data=InvoiceData.of(after))
+    await outbox.publish(conn, INVOICE_UNCOLLECTIBLE, account_id=account_id, data=invoice_data(after))
     return after
 
 
@@ -167,9 +170,7 @@ async def advance(database: Database, *, batch_size: int = BATCH) -> int:
                 changed = await store.advance(
                     conn, stage=stage, due=due, late=due - TOLERANCE, now=now, limit=batch_size
                 )
-                await outbox.publish_many(
-                    conn, event, ((each.account_id, InvoiceData.of(each)) for each in changed)
-                )
+                await outbox.publish_many(conn, event, ((each.account_id, invoice_data(each)) for each in changed))
             size = len(changed)
             count += size
     return count

@@ -22,7 +22,7 @@ from pydantic_core import to_json
 from builders.identity import accounts
 from builders.identity.records import Account
 from builders.invoices import payments
-from builders.invoices.events import INVOICE_CREATED, INVOICE_GRACE_ENDED, INVOICE_PAID, InvoiceData
+from builders.invoices.events import INVOICE_CREATED, INVOICE_GRACE_ENDED, INVOICE_PAID, invoice_data
 from builders.invoices.records import (
     BillingDetails,
     Buyer,
@@ -96,7 +96,7 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invo
     if invoice.status is InvoiceStatus.PAID:
         events.append(INVOICE_PAID)
     for event in events:
-        await outbox.publish(conn, event, account_id=account_id, data=InvoiceData.of(invoice))
+        await outbox.publish(conn, event, account_id=account_id, data=invoice_data(invoice))
     return invoice
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from builders.invoices import invoices
 from builders.invoices.errors import NothingDue
-from builders.invoices.events import INVOICE_PAID, INVOICE_VOIDED, InvoiceData
+from builders.invoices.events import INVOICE_PAID, INVOICE_VOIDED, invoice_data
 from builders.invoices.records import (
     Credit,
     CreditEntry,
@@ -130,7 +130,7 @@ async def _apply_payment(conn: Conn, invoice: Invoice, payment: Payment) -> Invo
         await invoice_store.pay(conn, **row, amount=used.amount)
     after = await invoices.get_without_lines(conn, account_id=invoice.account_id, invoice_id=invoice.id)
     if after.status is InvoiceStatus.PAID and invoice.status is not InvoiceStatus.PAID:
-        await outbox.publish(conn, INVOICE_PAID, account_id=after.account_id, data=InvoiceData.of(after))
+        await outbox.publish(conn, INVOICE_PAID, account_id=after.account_id, data=invoice_data(after))
     return after
 
 
@@ -150,7 +150,7 @@ async def void(
         text = f"Returned because {before.number} was voided."
         await book_credit(conn, invoice=before, amount=returned, kind=CreditKind.RETURNED, reason=text)
     after = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
-    await outbox.publish(conn, INVOICE_VOIDED, account_id=account_id, data=InvoiceData.of(after))
+    await outbox.publish(conn, INVOICE_VOIDED, account_id=account_id, data=invoice_data(after))
     return after
 
 

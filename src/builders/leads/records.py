@@ -59,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The receipt of a request, alike for every address."""
+    """Receipt of a form, the same for known and unknown addresses."""
 
     id: Annotated[UUID, doc("Identifier of the request.")]
     email_masked: Annotated[str, doc("The address, masked: `a***@example.net`.")]

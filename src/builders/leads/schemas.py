@@ -9,8 +9,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, WithJsonSchema
 
-from builders.kit.http.bodies import Body, Reply, WriteReply
-from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.bodies import Body, Reply
+from builders.kit.http.members import written_of
 from builders.kit.http.visitors import truncate_address
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
@@ -167,9 +167,7 @@ class BuildersWaitlistRequest(_Visitor):
     referral_code: Annotated[Code, doc("Code of the referring customer.")] = None
 
 
-@with_members(reply_members(Receipt))
-class LeadReply(WriteReply):
-    """Receipt of a form, the same for known and unknown addresses."""
+LeadReply = written_of(Receipt, "LeadReply")
 
 
 class LeadConfirmedReply(Reply):

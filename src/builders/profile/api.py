@@ -15,14 +15,13 @@ from builders.kit.http.callers import LiveKeyRequired, needs
 from builders.kit.http.dependencies import OPTIONAL_CREDENTIALS, KeyringDep, SettingsDep
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.forms import FormToken
-from builders.kit.http.members import values_of
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values.patches import Changes
 from builders.mail.link_pages import LinkPages
 from builders.profile import profiles, schemas, verification
-from builders.profile.records import ProfileFields, Purpose, Verification
+from builders.profile.records import Profile, Purpose, Resent, Verification
 from builders.profile.verification import ResendTooSoon
 
 router = Router(prefix="/v1", tags=["profile"])
@@ -62,12 +61,11 @@ RESEND = declare(
 )
 
 
-@router.get("/me", response_model=schemas.ProfileReply)
+@router.get("/me", response_model=Profile)
 async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> ReplyWithHeaders | Response:
     """Read the profile of the account. A test key reads the profile of the real account."""
-    profile = await profiles.get(conn, account_id=caller.live_account_id)
-    reply = schemas.profile_reply(profile)
-    return known.answer(reply, of=reply.id, version=reply.version)
+    found = await profiles.get(conn, account_id=caller.live_account_id)
+    return known.answer(found, of=found.id, version=found.version)
 
 
 @router.patch(
@@ -87,34 +85,30 @@ async def update(
 
     While plans of the account need an approval, a new address needs a person who has signed in lately.
     """
-    profile = await profiles.update(
+    changed = await profiles.update(
         conn,
         keyring=keys,
         settings=settings,
         account_id=caller.live_account_id,
         actor=caller.actor,
         live=caller.is_live,
-        changes=Changes(values_of(body, ProfileFields)),
+        changes=Changes(body.values()),
         email=body.patch_of("email", body.email),
         expected=expected,
     )
-    reply = schemas.profile_reply(profile)
-    return etags.with_etag(reply, of=reply.id, version=reply.version)
+    return etags.with_etag(changed, of=changed.id, version=changed.version)
 
 
-@router.get(VERIFICATION, response_model=schemas.VerificationReply)
+@router.get(VERIFICATION, response_model=Verification)
 async def get_verification(caller: Reader, conn: Reads) -> Verification:
     """Read the verification of the account's email address."""
     return await verification.get_verification(conn, account_id=caller.live_account_id)
 
 
 @router.post(f"{VERIFICATION}/resend", responses=problems(ResendTooSoon), dependencies=[rate_limit(RESEND)])
-async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsDep) -> schemas.ResendReply:
+async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsDep) -> Resent:
     """Resend the verification message, unless no address is pending."""
-    sent, found = await verification.resend(
-        conn, keyring=keys, settings=settings, account_id=caller.live_account_id
-    )
-    return schemas.ResendReply.from_record(found, sent=sent)
+    return await verification.resend(conn, keyring=keys, settings=settings, account_id=caller.live_account_id)
 
 
 @router.get(

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from uuid import UUID
 
 from builders.identity import accounts, people
-from builders.identity.records import AuditAction
+from builders.identity.records import Account, AuditAction
 from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -17,7 +17,7 @@ from builders.kit.values import clock
 from builders.kit.values.patches import UNSET, Changes, Patch
 from builders.profile import onboarding, store, verification
 from builders.profile.events import PROFILE_UPDATED, ProfileChange
-from builders.profile.records import Profile, ProfileFields, StepKey, StoredProfile
+from builders.profile.records import Profile, ProfileFields, Role, StepKey, StoredProfile
 from builders.profile.verification import Sender
 
 
@@ -25,7 +25,23 @@ async def get(conn: Conn, *, account_id: UUID) -> Profile:
     """Return the profile of a real account. Raise AccountNotFound."""
     # The profile is read first, so that its version is never newer than the account: a client would cache that.
     stored = await store.find(conn, account_id=account_id)
-    return Profile(account=await accounts.get_account(conn, account_id=account_id), stored=stored)
+    return _profile(await accounts.get_account(conn, account_id=account_id), stored)
+
+
+def _profile(account: Account, stored: StoredProfile) -> Profile:
+    return Profile(
+        **{each.name: getattr(stored, each.name) for each in fields(ProfileFields) if each.name != "display_name"},
+        id=account.id,
+        email=account.email,
+        email_verified=account.email_verified_at is not None,
+        pending_email=stored.pending_email,
+        display_name=stored.display_name or account.name,
+        roles=list(map(Role, stored.roles)),
+        onboarding=onboarding.describe(stored),
+        created_at=account.created_at,
+        updated_at=stored.updated_at or account.created_at,
+        version=stored.version,
+    )
 
 
 async def update(
@@ -61,7 +77,7 @@ async def update(
     names = [each.name for each in fields(StoredProfile)]
     changed = [name for name in names if getattr(stored, name) != getattr(patched, name)]
     if not changed:
-        return Profile(account=account, stored=stored)
+        return _profile(account, stored)
     if not onboarding.missing_members(patched):
         steps = {StepKey.COMPLETE_PROFILE: clock.now()}
         patched = await onboarding.complete_steps(conn, account=account, stored=patched, steps=steps)
@@ -73,7 +89,7 @@ async def update(
         await accounts.record_audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PROFILE_CHANGED, about=about
         )
-    return Profile(account=account, stored=saved)
+    return _profile(account, saved)
 
 
 async def cancel_email_change(conn: Conn, *, account_id: UUID) -> None:

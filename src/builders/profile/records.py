@@ -4,11 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from builders.identity.records import Account
+from pydantic import WithJsonSchema
+
+from builders.kit.values.docs import UpdatedAt, doc
+from builders.kit.values.resources import resource
 from builders.mail.records import Status as MailStatus
+from builders.profile.fields import Company, Country, DisplayName, Locale, TimeZone, Website
 
 DEFAULT_VERSION = 1  # of a profile that was never changed
 LINK_LIFETIME = timedelta(hours=24)
@@ -82,13 +86,13 @@ class Proof:
 class ProfileFields:
     """The members of a profile that its owner sets."""
 
-    display_name: str | None = None
-    company: str | None = None
-    website: str | None = None
-    country: str | None = None
-    timezone: str | None = None
-    locale: str | None = None
-    marketing_opt_in: bool = False
+    display_name: Annotated[DisplayName | None, doc("Name to show; null: the account's name.")] = None
+    company: Annotated[Company | None, doc("Name of the company; null when not set.")] = None
+    website: Annotated[Website | None, doc("http or https address; null when not set.")] = None
+    country: Annotated[Country | None, doc("ISO 3166-1 alpha-2 code; null when not set.")] = None
+    timezone: Annotated[TimeZone | None, doc("Name in the IANA time zone database; null when not set.")] = None
+    locale: Annotated[Locale | None, doc("Language tag (BCP 47); null when not set.")] = None
+    marketing_opt_in: Annotated[bool, doc("Whether the account agreed to offers by email.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +107,14 @@ class StoredProfile(ProfileFields):
     steps: Mapping[str, datetime] = field(default_factory=dict)
 
 
+@resource("OnboardingStepReply", computed={"status": "`done` (final) or `todo`."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """A step of onboarding."""
 
-    key: StepKey
-    track: Track
-    done_at: datetime | None
+    key: Annotated[StepKey, doc("The step.")]
+    track: Annotated[Track, doc("`common` steps are for every account, others for one track.")]
+    done_at: Annotated[datetime | None, doc("When it was done; null before.")]
 
     @property
     def status(self) -> Literal["todo", "done"]:
@@ -117,22 +122,34 @@ class Step:
         return "todo" if self.done_at is None else "done"
 
 
+@resource("OnboardingReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Onboarding:
-    """The progress of an account's onboarding."""
+    """Progress of onboarding, which the common steps and one track complete."""
 
-    status: OnboardingStatus
-    completed_at: datetime | None
-    steps: Sequence[Step]
-    next_action: str | None
+    status: Annotated[OnboardingStatus, doc("`completed` with all common steps and those of one track.")]
+    completed_at: Annotated[datetime | None, doc("When it was completed; null before.")]
+    steps: Annotated[list[Step], doc("All steps, in display order.")]
+    next_action: Annotated[str | None, doc("The next action, as a sentence; null when completed.")]
 
 
+@resource("ProfileReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """The profile of an account."""
+class Profile(ProfileFields):
+    """The profile."""
 
-    account: Account
-    stored: StoredProfile
+    id: Annotated[UUID, doc("Identifier of the account.")]
+    email: Annotated[str, doc("Email address of the account.")]
+    email_verified: Annotated[bool, doc("Whether the address is confirmed.")]
+    pending_email: Annotated[str | None, doc("Address with a pending confirmation; null without one.")]
+    display_name: Annotated[str, doc("Name to show; the account's name unless set.")]
+    roles: Annotated[
+        list[Role], doc("Roles of the account, from the presets of its keys and its onboarding steps.")
+    ]
+    onboarding: Annotated[Onboarding, doc("Progress of onboarding.")]
+    created_at: Annotated[datetime, doc("When the account was created.")]
+    updated_at: UpdatedAt
+    version: Annotated[int, doc("Increases with each change; the `ETag` contains it.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,23 +172,39 @@ class Token:
     used_at: datetime | None
 
 
+@resource("SentMessageReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """The delivery of the newest message."""
 
-    status: MailStatus
-    error: str | None
+    status: Annotated[
+        MailStatus,
+        WithJsonSchema({"type": "string", "enum": [each.value for each in MailStatus]}),
+        doc("`deferred`: tried again later; `suppressed`: the recipient opted out."),
+    ]
+    error: Annotated[str | None, doc("Reason why it was not delivered; null otherwise.")]
 
 
+@resource("VerificationReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """The verification of an account's address."""
+    """The verification of the address."""
 
-    email: str
-    status: VerificationStatus
-    verified_at: datetime | None
-    pending_email: str | None
-    last_sent_at: datetime | None
-    resend_available_at: datetime | None  # None: there is nothing to confirm, or no message was sent
-    expires_at: datetime | None
-    delivery: Delivery | None
+    email: Annotated[str, doc("Email address of the account.")]
+    status: Annotated[VerificationStatus, doc("`pending_change`: the confirmation of a new address is pending.")]
+    verified_at: Annotated[datetime | None, doc("When the address was confirmed; null before.")]
+    pending_email: Annotated[str | None, doc("Address with a pending confirmation; null without one.")]
+    last_sent_at: Annotated[datetime | None, doc("When the newest message was sent; null: never.")]
+    resend_available_at: Annotated[
+        datetime | None, doc("When the next message can be sent; null: now, or there is nothing to confirm.")
+    ]
+    expires_at: Annotated[datetime | None, doc("When the link expires; null without a valid link.")]
+    delivery: Annotated[Delivery | None, doc("Delivery of the newest message; null without one.")]
+
+
+@resource("ResendReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resent(Verification):
+    """The verification, and whether a message was sent."""
+
+    sent: Annotated[bool, doc("Whether a message was sent; false if there is nothing to confirm.")]

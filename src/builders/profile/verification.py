@@ -6,7 +6,7 @@ refuses the change when the link is followed. So a caller cannot find out which 
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -28,6 +28,7 @@ from builders.profile.records import (
     LINK_LIFETIME,
     Delivery,
     Purpose,
+    Resent,
     SentMessages,
     StepKey,
     StoredProfile,
@@ -223,10 +224,8 @@ async def get_verification(conn: Conn, *, account_id: UUID) -> Verification:
     return await _describe(conn, account=account, stored=stored)
 
 
-async def resend(
-    conn: Conn, *, keyring: Keyring, settings: Settings, account_id: UUID
-) -> tuple[bool, Verification]:
-    """Send a link again, to the pending address if there is one; return whether there was an address to confirm.
+async def resend(conn: Conn, *, keyring: Keyring, settings: Settings, account_id: UUID) -> Resent:
+    """Send a link again, to the pending address if there is one.
 
     Raise ResendTooSoon.
     """
@@ -237,7 +236,8 @@ async def resend(
         purpose, email = target
         sender = Sender(keyring=keyring, settings=settings)
         await _send(conn, sender, account_id=account_id, purpose=purpose, email=email)
-    return target is not None, await _describe(conn, account=account, stored=stored)
+    found = await _describe(conn, account=account, stored=stored)
+    return Resent(sent=target is not None, **{each.name: getattr(found, each.name) for each in fields(found)})
 
 
 async def begin_verification(conn: Conn, *, keyring: Keyring, settings: Settings, account_id: UUID) -> None:

@@ -64,6 +64,7 @@ def payload_of(event: PublishedEvent, live_account_id: UUID, *, mark: Mark | Non
 
 
 ALL_EVENTS = "*"
+MAX_EVENTS = 100  # event names of a destination
 MAX_NAME_LENGTH = 80  # characters of a name for which a similar one is suggested
 EVENT_UNKNOWN = "event_unknown"  # the type of the error
 

@@ -9,7 +9,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.http import html
-from builders.kit.values import clock
 from builders.kit.values.money import Money
 
 MAX_DESCRIPTION = 400  # characters of a line's description
@@ -70,7 +69,7 @@ def describe(invoice: Invoice) -> Document:
     }
     return Document(
         number=invoice.number or "",
-        status="Overdue" if invoice.is_overdue(clock.now()) else invoice.status.value.capitalize(),
+        status="Overdue" if invoice.overdue else invoice.status.value.capitalize(),
         settled=not invoice.amount_due.amount,
         is_test=invoice.is_test,
         seller=list(filter(None, (seller.name, *seller.address, _tax_id(seller.tax_id)))),

@@ -16,12 +16,13 @@ from builders.invoices.records import (
     Payment,
     StripeEvent,
 )
+from builders.kit.db.columns import columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.money import Money
 
 PAYMENT_COLUMNS = "id, method, reference, amount, overpaid, created_at, %(currency)s::text AS currency"
-EVENT_COLUMNS = "id, type, outcome, detail, account_id, invoice_id, created_at"
+EVENT_COLUMNS = columns_of(StripeEvent)
 CHECKOUTS = """
     SELECT checkout.id, checkout.invoice_id, checkout.amount, invoice.currency, checkout.session_id, checkout.url,
            checkout.expires_at
@@ -184,8 +185,8 @@ list_credit = query(f"""
     SELECT {CREDIT_COLUMNS} FROM invoices_credit
     WHERE account_id = %(account_id)s ORDER BY id DESC LIMIT %(limit)s
 """).all(_entry_of)
-find_billing_details = query("""
-    SELECT name, address, country, tax_id, updated_at FROM invoices_buyers WHERE account_id = %(account_id)s
+find_billing_details = query(f"""
+    SELECT {columns_of(BillingDetails)} FROM invoices_buyers WHERE account_id = %(account_id)s
 """).one(BillingDetails)
 put_billing_details = query("""
     INSERT INTO invoices_buyers (account_id, name, address, country, tax_id, updated_at)

@@ -41,10 +41,6 @@ from builders.kit.values.resources import Member, members_of
 IdText = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 
 AliasProjectId = Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
-LineAliasId = Annotated[UUID | None, Field(description="The alias that is charged; null for other lines.")]
-InvoicePromotionId = Annotated[
-    UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
-]
 Labels = Annotated[dict[str, str], Field(description="Your own labels, as the manifest gives them.")]
 Blocked = Annotated[
     list[str], Field(description="Senders whose mail is refused: addresses, and domains with their subdomains.")
@@ -53,11 +49,6 @@ PausedUntil = Annotated[
     datetime | None, Field(description="Mail is not accepted before this time; null or a past time: it is.")
 ]
 Replies = Annotated[bool, Field(description="Whether destinations may answer mail with the name as the sender.")]
-SeparatorRule = (
-    "Separators that do not distinguish two names: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), "
-    "or `distinct` (none)."
-)
-Interval = "Period that the amount pays for: a `month`, a `year`, or `once`."
 
 
 MAX_WARNINGS = 20

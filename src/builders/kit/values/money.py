@@ -52,7 +52,7 @@ _ANY_AMOUNT = rf"^-?[0-9]+{_PART}$"  # of a reply: sums and converted amounts ha
 CODE = "ISO 4217 code, or the name of a stablecoin such as USDC."
 # Of a reply; schemas of the OpenAPI document.
 ExactAmount = Annotated[str, Field(title="ExactAmount", json_schema_extra={"format": "decimal"})]
-CurrencyCode = Annotated[str, Field(pattern=CURRENCY_PATTERN)]
+CurrencyCode = Annotated[str, Field(pattern=CURRENCY_PATTERN, title="CurrencyCode")]
 _amount_form = re.compile(r"-?[0-9]{1,15}(\.[0-9]+)?")
 _currency_form = re.compile(CURRENCY_PATTERN)
 # Enough digits that no sum of amounts is rounded; the default context rounds to 28 digits without an error.

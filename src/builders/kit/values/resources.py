@@ -134,7 +134,7 @@ def _record_in(kind: Any) -> type | None:
 _RULES = {
     *("minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     *("multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "propertyNames"),
-    *("default", "readOnly"),
+    "default",
 }
 _names: dict[type, str] = {}
 
@@ -148,23 +148,22 @@ def resource(
     as required, but those that are optional and have a default, and no rules of requests.
     """
 
-    def describe(record: type, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def describe(_record: type, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         described = handler(schema)
         whole = handler.resolve_ref_schema(described)
         for member, each in whole["properties"].items():
+            each.pop("readOnly", None)  # of computed members
             # Another title is that of a schema of the document.
             if member not in optional and each.get("title") in {None, member.replace("_", " ").title()}:
                 _drop_rules(each)
         for member, default in optional.items():
             whole["properties"][member]["default"] = default
-        # A replay omits what is shown once, if it has a default.
-        absent = {each.name for each in members_of(record) if Mark.ONCE in each.marks and each.default is not ...}
-        whole["required"] = [each for each in whole["properties"] if each not in {*absent, *optional}]
+        whole["required"] = [each for each in whole["properties"] if each not in optional]
         return described
 
     def add(record: type[R]) -> type[R]:
         for member, description in (computed or {}).items():
-            setattr(record, member, computed_field(description=description)(record.__dict__[member]))
+            setattr(record, member, computed_field(description=description)(getattr(record, member)))
         # The names that pydantic reads.
         vars_of_pydantic = {
             "__pydantic_config__": ConfigDict(title=name),

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.bodies import AliasProjectId, Blocked, Interval, Labels, PausedUntil, Replies, Reply
+from builders.kit.http.bodies import AliasProjectId, Blocked, Labels, PausedUntil, Replies, Reply
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.kit.values.docs import CreatedAt, doc
+from builders.kit.values.docs import CreatedAt, Interval, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, ExactAmount, Money
 from builders.mail import addresses

@@ -11,8 +11,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.callers import Actor
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.http.bodies import IdText, Labels, LineAliasId, Reply, StrictBody
-from builders.kit.values.docs import doc
+from builders.kit.http.bodies import IdText, Labels, Reply, StrictBody
+from builders.kit.values.docs import LineAliasId, doc
 from builders.kit.values.money import CurrencyCode, Money
 from builders.sandbox.approval.records import SimulatedDecision
 from builders.sandbox.records import (

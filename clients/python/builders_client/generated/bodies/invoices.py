@@ -11,8 +11,8 @@ class BillingDetailsUpdate(TypedDict):
     name: str
     """Name of the person or company that buys."""
     address: NotRequired[Sequence[str]]
-    """Lines of the postal address."""
+    """Lines of the postal address; empty without one."""
     country: NotRequired[str | None]
-    """ISO 3166-1 alpha-2."""
+    """ISO 3166-1 alpha-2 code; null when not set."""
     tax_id: NotRequired[str | None]
-    """Your tax number."""
+    """Tax number; null when not set."""

@@ -133,9 +133,9 @@ class ReceptionReply(Model):
     """The rule of a name whose mail is received as events."""
 
     webhook_id: str
-    """The webhook that gets the events."""
+    """The webhook that gets the event `alias.mail_received`; no other one does."""
     key_id: str
-    """The API key that reads the content."""
+    """The API key that reads the content; no other one does. It gets `mail:read`."""
     created_at: AwareDatetime
     """When a person set the rule."""
 
@@ -312,16 +312,16 @@ class MailReply(Model):
 
 
 class ReceptionWritten(Model):
-    """The rule, and notes on the request."""
+    """The rule of a name whose mail is received as events."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     webhook_id: str
-    """The webhook that gets the events."""
+    """The webhook that gets the event `alias.mail_received`; no other one does."""
     key_id: str
-    """The API key that reads the content."""
+    """The API key that reads the content; no other one does. It gets `mail:read`."""
     created_at: AwareDatetime
     """When a person set the rule."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class ReleasedCharge(Model):

@@ -12,14 +12,14 @@ class AssetReply(Model):
 
     filename: str
     """Name of the image for `GET /v1/catalog/assets/{filename}`; a hash of its content."""
-    url: str
-    """URL of the image, relative to the service."""
     width: int
     """Width in pixels."""
     height: int
     """Height in pixels."""
     alt: str
     """Alternative text of the image."""
+    url: str
+    """URL of the image, relative to the service."""
 
 
 class AssetsReply(Model):
@@ -119,14 +119,14 @@ class FunnelReply(Model):
 class PriceReply(Model):
     """The price of a name."""
 
-    amount: Amount
-    """Exact decimal digits, as text."""
-    currency: str
-    """ISO 4217 code, or the name of a stablecoin such as USDC."""
     interval: str
     """Period that the amount pays for: a `month`, a `year`, or `once`. Known values: month, year, once."""
     tier: str
     """Price class of the domain. Known values: standard, plus, premium."""
+    amount: Amount
+    """Exact decimal digits, as text."""
+    currency: str
+    """ISO 4217 code, or the name of a stablecoin such as USDC."""
 
 
 class ShortNamePriceReply(Model):
@@ -170,8 +170,6 @@ class CatalogDomainReply(Model):
     """Domain name, as a lower-case A-label."""
     unicode_domain: str
     """The domain in Unicode; the same for a name in ASCII."""
-    tld: str
-    """Last label of the domain, such as `example`."""
     title: str
     """Display name of the domain."""
     tagline: str
@@ -188,28 +186,30 @@ class CatalogDomainReply(Model):
     """Whether names can be mailboxes, aliases, or both. Known values: mailbox, alias, both."""
     catch_all: bool
     """Whether all mail of the domain goes to one destination; if so, names cannot be claimed."""
-    claimable: bool
-    """Whether names can be claimed now: `live`, and not `catch_all`."""
     price: PriceReply
     """Price of a name of usual length."""
     short_name_prices: list[ShortNamePriceReply]
     """Prices of names with few characters, in place of `price`."""
-    min_local_length: int
-    """Minimum length of a local part."""
-    separator_policy: str
-    """Separators that do not distinguish two names: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), or `distinct` (none). Known values: ignore_dots, ignore_all, distinct."""
     featured: bool
     """Whether the vendor features the domain."""
     rank: int
     """Domains with a higher rank come first in lists."""
     assets: AssetsReply
     """Images of the domain."""
-    popularity: str
-    """How often visitors used it in the last 30 days, compared with other domains. Known values: low, medium, high."""
     created_at: AwareDatetime
     """When it was created."""
     updated_at: AwareDatetime
     """When it last changed."""
+    popularity: str
+    """How often visitors used it in the last 30 days, compared with other domains. Known values: low, medium, high."""
+    tld: str
+    """Last label of the domain, such as `example`."""
+    min_local_length: int
+    """Minimum length of a local part."""
+    separator_policy: str
+    """Separators that do not distinguish two names: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), or `distinct` (none). Known values: ignore_dots, ignore_all, distinct."""
+    claimable: bool
+    """Whether names can be claimed now: `live`, and not `catch_all`."""
 
 
 class CatalogDomainReplyPage(Model):

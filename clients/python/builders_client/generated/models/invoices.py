@@ -65,8 +65,6 @@ class StripeReceived(Model):
 class BillingDetailsReply(Model):
     """The buyer on invoices."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     name: str | None
     """Name on invoices; null: the account's own name."""
     address: list[str]
@@ -77,6 +75,8 @@ class BillingDetailsReply(Model):
     """Tax number; null when not set."""
     updated_at: AwareDatetime | None
     """When the details were last set; null: never."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class CheckoutReply(Model):
@@ -86,10 +86,10 @@ class CheckoutReply(Model):
     """Identifier of the checkout session here."""
     invoice_id: str
     """The invoice that is paid."""
-    url: str
-    """Payment page of Stripe. The page requires no credentials."""
     amount: Money
     """Amount to pay."""
+    url: str
+    """Payment page of Stripe."""
     expires_at: AwareDatetime
     """When the link expires. Request a new one then."""
 
@@ -97,20 +97,22 @@ class CheckoutReply(Model):
 class InvoiceItem(Model):
     """An invoice without its lines."""
 
+    currency: str
+    """ISO 4217 code of all amounts."""
+    due_at: AwareDatetime
+    """When payment is due."""
+    promotion_id: str | None
+    """Promotion that claimed the names; null for a renewal."""
     id: str
     """Identifier of the invoice."""
     number: str
     """Number of the invoice, unique and without gaps."""
     status: str
     """`open` until it is paid, void or uncollectible. Known values: open, paid, void, uncollectible."""
-    overdue: bool
-    """Open past its due date."""
-    currency: str
-    """ISO 4217 code of all amounts."""
-    subtotal: Money
-    """Sum of the lines, before tax."""
     tax_rate: str
     """Tax rate in percent, exact."""
+    subtotal: Money
+    """Sum of the lines, before tax."""
     tax_total: Money
     """Sum of the tax of the lines."""
     total: Money
@@ -119,22 +121,20 @@ class InvoiceItem(Model):
     """Credit of the account that was used at issue."""
     amount_paid: Money
     """Sum of the payments."""
-    amount_due: Money
-    """Amount that is still owed."""
     issued_at: AwareDatetime
     """When the invoice was issued."""
-    due_at: AwareDatetime
-    """When payment is due."""
     paid_at: AwareDatetime | None
     """When it was paid in full; null before."""
     voided_at: AwareDatetime | None
     """When it was voided; null otherwise."""
     uncollectible_at: AwareDatetime | None
     """When it became uncollectible; null otherwise."""
+    amount_due: Money
+    """Amount that is still owed."""
+    overdue: bool
+    """Open past its due date."""
     payment: PaymentReply | None
     """The newest payment; null without one."""
-    promotion_id: str | None
-    """Promotion that claimed the names; null for a renewal."""
     livemode: bool
     """False for data of the sandbox, which a test key works on."""
 
@@ -151,8 +151,6 @@ class InvoiceItemPage(Model):
 class LineReply(Model):
     """A line. Its tax is rounded half-even; the tax of the invoice is the sum."""
 
-    id: str
-    """Identifier of the line."""
     description: str
     """Name and period, such as `ada@harbour.example, 1 year`."""
     alias_id: str | None
@@ -161,33 +159,41 @@ class LineReply(Model):
     """Number of units, usually 1."""
     unit_amount: Money
     """Price of one unit, before tax."""
+    id: str
+    """Identifier of the line."""
     amount: Money
     """Amount before tax."""
     tax_amount: Money
     """Tax on the line."""
-    period: PeriodReply
-    """Period that the line pays for."""
     credited_at: AwareDatetime | None = None
     """When the paid amount became credit because the claim was cancelled."""
+    period: PeriodReply
+    """Period that the line pays for."""
 
 
 class InvoiceDetail(Model):
     """An invoice with its lines, seller and buyer. After issue, only its status and payments change."""
 
+    seller: SellerReply
+    """The seller at the time of issue."""
+    lines: list[LineReply]
+    """Lines of the invoice, in their sequence."""
+    currency: str
+    """ISO 4217 code of all amounts."""
+    due_at: AwareDatetime
+    """When payment is due."""
+    promotion_id: str | None
+    """Promotion that claimed the names; null for a renewal."""
     id: str
     """Identifier of the invoice."""
     number: str
     """Number of the invoice, unique and without gaps."""
     status: str
     """`open` until it is paid, void or uncollectible. Known values: open, paid, void, uncollectible."""
-    overdue: bool
-    """Open past its due date."""
-    currency: str
-    """ISO 4217 code of all amounts."""
-    subtotal: Money
-    """Sum of the lines, before tax."""
     tax_rate: str
     """Tax rate in percent, exact."""
+    subtotal: Money
+    """Sum of the lines, before tax."""
     tax_total: Money
     """Sum of the tax of the lines."""
     total: Money
@@ -196,27 +202,21 @@ class InvoiceDetail(Model):
     """Credit of the account that was used at issue."""
     amount_paid: Money
     """Sum of the payments."""
-    amount_due: Money
-    """Amount that is still owed."""
+    buyer: BuyerReply
+    """The buyer at the time of issue."""
     issued_at: AwareDatetime
     """When the invoice was issued."""
-    due_at: AwareDatetime
-    """When payment is due."""
     paid_at: AwareDatetime | None
     """When it was paid in full; null before."""
     voided_at: AwareDatetime | None
     """When it was voided; null otherwise."""
     uncollectible_at: AwareDatetime | None
     """When it became uncollectible; null otherwise."""
+    amount_due: Money
+    """Amount that is still owed."""
+    overdue: bool
+    """Open past its due date."""
     payment: PaymentReply | None
     """The newest payment; null without one."""
-    promotion_id: str | None
-    """Promotion that claimed the names; null for a renewal."""
     livemode: bool
     """False for data of the sandbox, which a test key works on."""
-    seller: SellerReply
-    """The seller at the time of issue."""
-    buyer: BuyerReply
-    """The buyer at the time of issue."""
-    lines: list[LineReply]
-    """Lines of the invoice, in their sequence."""

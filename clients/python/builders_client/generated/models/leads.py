@@ -17,8 +17,6 @@ class LeadConfirmedReply(Model):
 class LeadReply(Model):
     """Receipt of a form, the same for known and unknown addresses."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     id: str
     """Identifier of the request."""
     email_masked: str
@@ -27,3 +25,5 @@ class LeadReply(Model):
     """Always `pending`: a confirmation link is sent."""
     confirmation_required: bool
     """Always true: the lead counts after its confirmation."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""

@@ -23,10 +23,10 @@ class OnboardingStepReply(Model):
     """The step. Known values: verify_email, complete_profile, create_api_key, create_project, first_plan, first_promote, add_domain, connect_registrar."""
     track: str
     """`common` steps are for every account, others for one track. Known values: common, builder, domainer."""
-    status: str
-    """`done` (final) or `todo`. Known values: todo, done."""
     done_at: AwareDatetime | None
     """When it was done; null before."""
+    status: str
+    """`done` (final) or `todo`. Known values: todo, done."""
 
 
 class SentMessageReply(Model):
@@ -75,14 +75,6 @@ class OnboardingReply(Model):
 class ProfileReply(Model):
     """The profile."""
 
-    id: str
-    """Identifier of the account."""
-    email: str
-    """Email address of the account."""
-    email_verified: bool
-    """Whether the address is confirmed."""
-    pending_email: str | None
-    """Address with a pending confirmation; null without one."""
     display_name: str
     """Name to show; the account's name unless set."""
     company: str | None
@@ -95,10 +87,18 @@ class ProfileReply(Model):
     """Name in the IANA time zone database; null when not set."""
     locale: str | None
     """Language tag (BCP 47); null when not set."""
-    roles: list[str]
-    """Roles of the account, from the presets of its keys and its onboarding steps. Known values: builder, domainer."""
     marketing_opt_in: bool
     """Whether the account agreed to offers by email."""
+    id: str
+    """Identifier of the account."""
+    email: str
+    """Email address of the account."""
+    email_verified: bool
+    """Whether the address is confirmed."""
+    pending_email: str | None
+    """Address with a pending confirmation; null without one."""
+    roles: list[str]
+    """Roles of the account, from the presets of its keys and its onboarding steps. Known values: builder, domainer."""
     onboarding: OnboardingReply
     """Progress of onboarding."""
     created_at: AwareDatetime
@@ -110,18 +110,8 @@ class ProfileReply(Model):
 
 
 class ProfileUpdated(Model):
-    """The profile after a change."""
+    """The profile."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    id: str
-    """Identifier of the account."""
-    email: str
-    """Email address of the account."""
-    email_verified: bool
-    """Whether the address is confirmed."""
-    pending_email: str | None
-    """Address with a pending confirmation; null without one."""
     display_name: str
     """Name to show; the account's name unless set."""
     company: str | None
@@ -134,10 +124,18 @@ class ProfileUpdated(Model):
     """Name in the IANA time zone database; null when not set."""
     locale: str | None
     """Language tag (BCP 47); null when not set."""
-    roles: list[str]
-    """Roles of the account, from the presets of its keys and its onboarding steps. Known values: builder, domainer."""
     marketing_opt_in: bool
     """Whether the account agreed to offers by email."""
+    id: str
+    """Identifier of the account."""
+    email: str
+    """Email address of the account."""
+    email_verified: bool
+    """Whether the address is confirmed."""
+    pending_email: str | None
+    """Address with a pending confirmation; null without one."""
+    roles: list[str]
+    """Roles of the account, from the presets of its keys and its onboarding steps. Known values: builder, domainer."""
     onboarding: OnboardingReply
     """Progress of onboarding."""
     created_at: AwareDatetime
@@ -146,6 +144,8 @@ class ProfileUpdated(Model):
     """When it last changed."""
     version: int
     """Increases with each change; the `ETag` contains it."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class ResendReply(Model):
