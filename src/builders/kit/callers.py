@@ -48,9 +48,9 @@ class FreshSignInRequired(Problem):
 
 _NO_PERSON: Mapping[str, tuple[str, str]] = {
     "key": ("api_key", "An API key is not a person."),
-    "support": ("support_session", "A support session does not decide for the account's holder."),
+    "support": ("support_session", "A support session cannot decide for the account."),
     "user": ("token", "A bearer token, or a session that no person opened by signing in, is not a person."),
-    "operator": ("operator", "The operator does not decide for the account's holder."),
+    "operator": ("operator", "The operator cannot decide for the account."),
 }
 
 

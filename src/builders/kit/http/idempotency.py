@@ -256,7 +256,7 @@ def new_id() -> UUID:
 
 
 def _taken_over() -> InFlight:
-    message = "This request stood still too long, and another request with its key took over; repeat it."
+    message = "This request took too long, and a request with the same Idempotency-Key replaced it; repeat it."
     return InFlight(message, retry_after=1)
 
 
