@@ -6,7 +6,6 @@ Failures can be injected. The transaction is rolled back unless `persist` is set
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +18,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http.callers import ApprovalRequired
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
+from builders.kit.values.suggestions import find_similar
 from builders.sandbox import plans, store
 from builders.sandbox.approval import decisions
 from builders.sandbox.approval.records import Approval, SimulatedDecision
@@ -136,9 +136,9 @@ def _check_addresses(plan: Plan, fail_at: Mapping[str, str]) -> None:
         if known.get(address) is ActionKind.NO_OP:
             wrong.append(error | {"msg": "This resource does not change, so its action cannot fail."})
         elif address not in known and address not in refused:
-            close = get_close_matches(address, sorted(known), n=1) if len(wrong) < HINTED else []
-            error["msg"] = "The plan has no such action." + (f" Did you mean {close[0]!r}?" if close else "")
-            wrong.append(error | ({"did_you_mean": close[0]} if close else {}))
+            meant = find_similar(address, known) if len(wrong) < HINTED else None
+            error["msg"] = "The plan has no such action." + (f" Did you mean {meant!r}?" if meant else "")
+            wrong.append(error | ({"did_you_mean": meant} if meant else {}))
     if wrong:
         raise Invalid.many(wrong)
 

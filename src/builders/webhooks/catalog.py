@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Literal
 from uuid import UUID
@@ -14,6 +13,7 @@ from builders.kit.errors import MAX_ERRORS, Invalid
 from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
+from builders.kit.values.suggestions import find_similar
 from builders.webhooks.records import CatalogEvent
 
 Mark = Literal["test", "simulated"]  # of a payload without a published event
@@ -65,7 +65,6 @@ def payload_of(event: PublishedEvent, live_account_id: UUID, *, mark: Mark | Non
 
 ALL_EVENTS = "*"
 MAX_EVENTS = 100  # event names of a destination
-MAX_NAME_LENGTH = 80  # characters of a name for which a similar one is suggested
 EVENT_UNKNOWN = "event_unknown"  # the type of the error
 
 
@@ -133,10 +132,10 @@ def _unknown(
     name: str, known: Iterable[str], *, loc: Sequence[str | int], message: str, kind: str
 ) -> dict[str, Any]:
     """Return the error of a 422 response for an unknown name, with the closest known one."""
-    close = get_close_matches(name, sorted(known), n=1) if len(name) <= MAX_NAME_LENGTH else []
-    meant = f" Did you mean {close[0]!r}?" if close else ""
+    close = find_similar(name, known)
+    meant = f" Did you mean {close!r}?" if close else ""
     error = {"loc": loc, "msg": message.format(meant=meant), "type": kind}
-    return error | ({"did_you_mean": close[0]} if close else {})
+    return error | ({"did_you_mean": close} if close else {})
 
 
 MAX_DATA_BYTES = 64 * 1024  # of an event's data; one response holds up to 50 requests with it

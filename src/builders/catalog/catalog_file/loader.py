@@ -7,7 +7,6 @@ claim its names is strict: a bad cell refuses the row.
 
 import asyncio
 from collections.abc import Iterator, Mapping, Set as AbstractSet
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,6 +31,7 @@ from builders.kit.sheets.tables import DEFAULT_CURRENCY, Reading, opening
 from builders.kit.values import clock, ids, texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money
+from builders.kit.values.suggestions import find_similar
 
 Json: TypeAlias = str | int | bool | list["Json"] | dict[str, "Json"] | None
 
@@ -277,7 +277,7 @@ class _ValidatedFile:
                 row.refuse("duplicate", f"Line {first} already has {row.domain}.", CatalogRow.domain)
             for slug in row.categories or ():
                 if slug not in self._categories:
-                    meant = next(iter(get_close_matches(slug, self._categories, n=1)), None)
+                    meant = find_similar(slug, self._categories)
                     hint = f" Did you mean {meant}?" if meant else ""
                     message = f"There is no category {slug!a}.{hint} The cell was ignored."
                     row.warn("category_unknown", message, CatalogRow.categories)

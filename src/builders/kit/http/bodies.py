@@ -10,7 +10,6 @@ import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from itertools import chain, islice
 from types import MappingProxyType
@@ -36,6 +35,7 @@ from builders.kit.http.media_types import accepts_gzip
 from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
 from builders.kit.values.resources import Member, members_of
+from builders.kit.values.suggestions import find_similar
 
 # An identifier that is read as text: a malformed one is refused in the same way as an unknown one.
 IdText = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
@@ -440,7 +440,8 @@ def _meant(name: str, model: type[BaseModel]) -> Sequence[str]:
         return same[:1]
     if len(word) >= _SHORTEST_WORD and (parts := [each for each in known if word in each.split("_")]):
         return parts[:_MAX_MEANT]
-    return get_close_matches(name, known, n=1)
+    similar = find_similar(name, known)
+    return () if similar is None else (similar,)
 
 
 _HOLDING = (BaseModel, list, tuple, MoneyInput)  # types that can contain a warning
@@ -455,9 +456,8 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
     if isinstance(body, BaseModel):  # the one beside the amounts of a body
         currency = vars(body).get("currency")
     if currency is not None and currency not in CURRENCIES:
-        message = UNKNOWN_CURRENCY.format(currency)
-        meant = next(iter(get_close_matches(currency, CURRENCIES, n=1)), None)
-        yield UnknownField(field=f"{path}currency", code="currency_unknown", did_you_mean=meant, message=message)
+        message, similar = UNKNOWN_CURRENCY.format(currency), find_similar(currency, CURRENCIES)
+        yield UnknownField(field=f"{path}currency", code="currency_unknown", did_you_mean=similar, message=message)
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
             yield from unknown_fields(each, f"{path}{at}.")

@@ -8,7 +8,6 @@ tests/kit/http/test_routes.py compares both ways; test_plain_parameters.py lists
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 from urllib.parse import unquote
@@ -20,9 +19,10 @@ from fastapi.dependencies.utils import request_params_to_args
 from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUndefined, core_schema
 
-from builders.kit.errors import MAX_ERRORS, MAX_NAME_LENGTH, Problem, Refuses
+from builders.kit.errors import MAX_ERRORS, Problem, Refuses
 from builders.kit.marks import Mark
 from builders.kit.values import ids
+from builders.kit.values.suggestions import find_similar
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,10 @@ def query_errors(request: Request, known: frozenset[str], repeatable: Collection
     errors: list[Error] = []
     for name in query_parameters(request):
         if name not in known:
-            close = get_close_matches(name, known, n=1) if len(name) <= MAX_NAME_LENGTH else []
-            hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(known)) or 'none'}."
+            meant = find_similar(name, known)
+            hint = f"Did you mean {meant!r}?" if meant else f"Known: {', '.join(sorted(known)) or 'none'}."
             error = {"loc": ("query", name), "msg": f"Unknown query parameter. {hint}", "type": UNKNOWN_PARAMETER}
-            errors.append(error | ({"did_you_mean": close[0]} if close else {}))
+            errors.append(error | ({"did_you_mean": meant} if meant else {}))
         elif name not in repeatable and len(request.query_params.getlist(name)) > 1:
             message = "The parameter takes one value: send it once."
             errors.append({"loc": ("query", name), "msg": message, "type": REPEATED_PARAMETER})

@@ -1,7 +1,6 @@
 """A path table: the endpoint of a method and a path, found by the path's segments; else the 404 or 405."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -10,6 +9,7 @@ from urllib.parse import quote, unquote
 from starlette.types import Scope
 
 from builders.kit.errors import MethodNotAllowed, NotFound
+from builders.kit.values.suggestions import find_similar
 
 T = TypeVar("T")
 SUGGESTED_PATH = "did_you_mean"  # key of the ASGI scope: the similar path
@@ -118,8 +118,8 @@ def _similar(node: _Node[T], segment: str, corrections: int) -> list[tuple[str, 
     if literal in node.literal:
         return [(literal, 0), *([(f"{literal}s", 1)] if corrections and f"{literal}s" in node.literal else ())]
     is_short = len(literal) <= _LONGEST_SIMILAR
-    found = get_close_matches(literal, node.literal, n=1, cutoff=_SIMILARITY) if corrections and is_short else []
-    return [(name, 1) for name in found]
+    found = find_similar(literal, node.literal, cutoff=_SIMILARITY) if corrections and is_short else None
+    return [] if found is None else [(found, 1)]
 
 
 def find_similar_path(

@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from difflib import get_close_matches
 from enum import StrEnum
 from importlib.resources import files
 from itertools import chain
@@ -16,6 +15,7 @@ from typing import TypeVar
 from builders.kit.sheets import zones
 from builders.kit.values import texts
 from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
+from builders.kit.values.suggestions import find_similar
 
 # Characters that start a formula in a spreadsheet, or that it skips before one (OWASP, CSV injection). The last
 # four are full-width forms, which some programs convert to the plain ones.
@@ -128,7 +128,8 @@ def choice(kind: type[E], code: str, synonyms: Mapping[str, Sequence[str]] = _NO
     def read(cell: str) -> E:
         word = " ".join(cell.split()).lower()
         if word not in known:
-            meant = next((known[each].value for each in get_close_matches(word[:_MAX_CLOSE], known, n=1)), None)
+            close = find_similar(word[:_MAX_CLOSE], known)
+            meant = None if close is None else known[close].value
             hint = f" Did you mean {meant}?" if meant else ""
             choices = ", ".join(dict.fromkeys(known.values()))
             message = f"{shown(cell)} is not a known value. Write one of: {choices}.{hint}"

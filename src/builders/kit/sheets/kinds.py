@@ -5,7 +5,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.resources import files
 from typing import Annotated, Any, Generic, TypeVar
@@ -18,6 +17,7 @@ from builders.kit.sheets.csv_files import normalize_header, part_unit
 from builders.kit.sheets.formats import Format, normalize_numbered, read_format
 from builders.kit.sheets.numbers import find_currency
 from builders.kit.values import texts
+from builders.kit.values.suggestions import find_similar
 
 AUTO = "auto"  # the format is found by the header
 GENERIC = "generic"
@@ -150,7 +150,7 @@ class TableKind(Generic[R]):
         """Raise Invalid for a mapping with a name that no column has."""
         for each in names:
             if each not in self.row.columns:
-                meant = next(iter(get_close_matches(each[:_MAX_SUGGESTED], self.row.columns, n=1)), None)
+                meant = find_similar(each[:_MAX_SUGGESTED], self.row.columns)
                 hint = f" Did you mean {meant}?" if meant else ""
                 message = f"{each[:MAX_LABEL]!r} is not a known column.{hint}"
                 raise Invalid((place, "mapping", each[:MAX_LABEL]), message, "column_unknown")
@@ -224,8 +224,8 @@ class TableKind(Generic[R]):
                 raise Invalid(("body", "mapping"), f"{message}or specify it with `mapping`.", "column_missing")
 
     def _suggest(self, key: str) -> str | None:
-        close = get_close_matches(key[:_MAX_SUGGESTED], self._by_header, n=1, cutoff=_CLOSE)
-        return self._by_header[close[0]].name if close else None
+        close = find_similar(key[:_MAX_SUGGESTED], self._by_header, cutoff=_CLOSE)
+        return self._by_header[close].name if close else None
 
 
 def _read_headers(package: str | None) -> Iterator[tuple[str, Sequence[str]]]:

@@ -1,7 +1,6 @@
 """Request and reply models of a portfolio's notifications."""
 
 from collections.abc import Collection, Iterator
-from difflib import get_close_matches
 from itertools import islice
 from operator import or_
 from typing import Annotated, Any, Literal
@@ -22,6 +21,7 @@ from builders.kit.http.members import Members, reply_members, with_members
 from builders.kit.values import domain_names, texts
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
+from builders.kit.values.suggestions import find_similar
 from builders.kit.values.texts import checked
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS
 from builders.portfolio.notifications.notices import why_of
@@ -308,7 +308,7 @@ class NotificationPreferencesUpdate(PatchBody):
             if name in EVENT_KINDS:
                 yield from unknown_fields(each, f"events.{name}.")
                 continue
-            meant = next(iter(get_close_matches(name[:80], EVENT_KINDS, n=1)), None)
+            meant = find_similar(name, EVENT_KINDS)
             hint = f" Did you mean {meant!r}?" if meant else ""
             message = f"{name[:80]!r} is not an event of a portfolio; ignored.{hint}"
             yield UnknownField(field=f"events.{name[:80]}", did_you_mean=meant, message=message)

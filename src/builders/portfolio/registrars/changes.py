@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any
 
 from builders.identity import accounts
@@ -15,6 +14,7 @@ from builders.kit.events import outbox
 from builders.kit.outbound.client import Outbound, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
+from builders.kit.values.suggestions import find_similar
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.registrars import providers
 from builders.portfolio.registrars.api_client import Pace
@@ -52,7 +52,6 @@ VERIFY_S = 20.0  # of the request that checks credentials, with its retries
 # By the status as shown, which depends on the age of the last sync.
 _STORED = dict.fromkeys((ConnectionStatus.STALE, ConnectionStatus.NEVER_SYNCED), ConnectionStatus.OK)
 _ATTEMPTS = 3  # to save a connection that others change at the same time
-_LONGEST = 80  # characters of a name for which a similar one is looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +109,7 @@ def _unknown_credentials(profile: Profile, patch: ConnectionPatch) -> Sequence[s
     """Return the names of credentials that the registrar does not have. Raise Invalid for a similar name."""
     known = [each.name for each in profile.credential_fields]
     unknown = sorted(patch.credentials.keys() - set(known))
-    meant = {each: next(iter(get_close_matches(each[:_LONGEST], known, n=1)), None) for each in unknown}
+    meant = {each: find_similar(each, known) for each in unknown}
     similar = [
         {
             "loc": ("body", "credentials", each),

@@ -4,10 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from urllib.parse import urlsplit
 
 from builders.kit.process.discovery import load_classes
+from builders.kit.values.suggestions import find_similar
 from builders.portfolio.registrars import adapters
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.errors import ProviderNotFound
@@ -24,7 +24,6 @@ def _hosts(environment: Environment) -> frozenset[str | None]:
 _SANDBOX_HOSTS = _hosts(Environment.SANDBOX) - _hosts(Environment.LIVE)  # some sandboxes differ by the key only
 _LIVE_DOMAINS = frozenset(domain for each in ADAPTERS.values() for domain in each.profile.live_domains)
 _MANUAL_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
-_LONGEST = 80  # characters of a name for which a similar one is looked for
 _FORMS = r"llc|inc|ltd|limited|gmbh|sas|sarl|bv|ab|ag|co|corp|corporation|company|pty|plc|srl|sa"
 # A registrar with several accreditations numbers them: Sav.com, LLC - 22.
 _FORM = re.compile(rf"(?:[\s,.]+(?:{_FORMS})\b\.?)+(?:\s*-\s*[0-9]+|\s*\([0-9]+\))?\s*$")
@@ -48,9 +47,9 @@ def get_profile(provider: str) -> Profile:
             dashboard_url=None,
             list_end="the import says so",
         )
-    similar = get_close_matches(name[:_LONGEST], ADAPTERS, n=1)
+    similar = find_similar(name, ADAPTERS)
     if similar:
-        raise ProviderNotFound(f"There is no such registrar. Did you mean {similar[0]}?", did_you_mean=similar[0])
+        raise ProviderNotFound(f"There is no such registrar. Did you mean {similar}?", did_you_mean=similar)
     raise ProviderNotFound("There is no such registrar.")
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from builders.kit.errors import MAX_ERRORS
 from builders.kit.http.bodies import IdText, Labels, Reply, StrictBody
 from builders.kit.values.docs import LineAliasId, doc
 from builders.kit.values.money import CurrencyCode, Money
+from builders.kit.values.suggestions import find_similar
 from builders.sandbox.approval.records import SimulatedDecision
 from builders.sandbox.records import (
     MAX_RESOURCES,
@@ -149,8 +149,8 @@ class SandboxSimulateRequest(RootModel[Annotated[SimulationRequest, Field(discri
 def _relocate(value: object, line: Any) -> InitErrorDetails:  # an error of pydantic
     if line["type"] in {"union_tag_invalid", "union_tag_not_found"}:
         written = value.get("type") if isinstance(value, Mapping) else None
-        close = get_close_matches(written[:20], TYPES, n=1) if isinstance(written, str) else []
-        meant = f" Did you mean {close[0]!r}?" if close else ""
+        close = find_similar(written, TYPES) if isinstance(written, str) else None
+        meant = f" Did you mean {close!r}?" if close else ""
         context = {"types": ", ".join(TYPES), "meant": meant}
         said = PydanticCustomError("simulation_type", "One of {types}.{meant}", context)
         return InitErrorDetails(type=said, loc=("type",), input=None)
