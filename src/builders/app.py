@@ -11,89 +11,44 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from builders.aliases import api as aliases_api
-from builders.catalog import api as catalog_api
+import builders
 from builders.catalog.funnel import Funnel
 from builders.catalog.snapshot import CatalogCache
-from builders.console import api as console_api, views as console_views
-from builders.domains import api as domains_api
-from builders.forwarding import api as forwarding_api
-from builders.identity import api as identity_api
+from builders.console import views as console_views
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
-from builders.identity.devices import api as devices_api
-from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import application, guide
 from builders.kit.http.heavy_requests import HeavyLoop
 from builders.kit.http.middleware import Proxies, RequestMiddleware
 from builders.kit.http.origins import Cors
-from builders.kit.http.routes import PathRouter
+from builders.kit.http.routes import PathRouter, Router
 from builders.kit.limits.rate_limiter import RateLimiter
 from builders.kit.limits.shared_quota import SharedQuota
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log, secret_keys
+from builders.kit.process.discovery import load_modules
 from builders.kit.process.settings import Settings
-from builders.leads import api as leads_api
-from builders.mail import api as mail_api
-from builders.portfolio.billing import api as portfolio_billing_api
-from builders.portfolio.domains import api as portfolio_domains_api
-from builders.portfolio.finance import api as portfolio_finance_api
-from builders.portfolio.history import api as portfolio_history_api
-from builders.portfolio.imports import api as portfolio_imports_api
-from builders.portfolio.ledger import api as portfolio_ledger_api
-from builders.portfolio.notifications import api as portfolio_notifications_api
-from builders.portfolio.parking import api as portfolio_parking_api
-from builders.portfolio.registrars import api as portfolio_registrars_api
-from builders.portfolio.renewals import api as portfolio_renewals_api
-from builders.portfolio.saved_formats import api as portfolio_saved_formats_api
-from builders.portfolio.saved_views import api as portfolio_saved_views_api
-from builders.portfolio.team import api as portfolio_team_api
-from builders.portfolio.transfers import api as portfolio_transfers_api
-from builders.probes import api as probes_api, service as probes
-from builders.profile import api as profile_api
-from builders.projects import api as projects_api
-from builders.sandbox import api as sandbox_api
+from builders.probes import service as probes
 from builders.sandbox.approval import policies
-from builders.tracking import api as tracking_api
 from builders.tracking.recorder import Recorder
-from builders.webhooks import api as webhooks_api
 from builders.webhooks.feed import FeedWaiters
 
+# The packages with handlers, in the order of their operations in the document.
+PACKAGES = (
+    *("console", "probes", "catalog", "sandbox", "identity", "identity.devices", "profile", "mail", "projects"),
+    *("aliases", "forwarding", "invoices", "tracking", "leads", "domains", "webhooks"),
+    *("portfolio.notifications", "portfolio.parking", "portfolio.registrars", "portfolio.renewals"),
+    *("portfolio.team", "portfolio.transfers", "portfolio.domains", "portfolio.history"),
+    *("portfolio.saved_formats", "portfolio.saved_views", "portfolio.finance", "portfolio.ledger"),
+    *("portfolio.imports", "portfolio.billing"),
+)
+_APIS = load_modules(builders, "api")
 ROUTERS = [
-    console_api.router,
-    *(probes_api.router, catalog_api.router, sandbox_api.router),
-    *(identity_api.keys_router, identity_api.router, identity_api.jwks_router, identity_api.audit_router),
-    identity_api.login_router,
-    devices_api.router,
-    *(profile_api.router, mail_api.router, projects_api.router),
-    *(aliases_api.destinations_router, aliases_api.router),  # in this order: a literal path before a parameter
-    forwarding_api.router,
-    invoices_api.router,
-    *(tracking_api.router, tracking_api.messages_router),
-    *(leads_api.router, leads_api.waitlist_router),
-    domains_api.router,
-    *(
-        webhooks_api.router,
-        webhooks_api.deliveries_router,
-        webhooks_api.events_router,
-        webhooks_api.feed_router,
-        portfolio_notifications_api.router,
-        portfolio_parking_api.router,
-        portfolio_registrars_api.router,
-        portfolio_renewals_api.router,
-        portfolio_team_api.deciders_router,
-        portfolio_team_api.router,
-        portfolio_transfers_api.router,
-        portfolio_domains_api.router,
-        portfolio_history_api.router,
-        portfolio_saved_formats_api.router,
-        portfolio_saved_views_api.router,
-        portfolio_finance_api.router,
-        portfolio_ledger_api.router,
-        portfolio_imports_api.router,
-        portfolio_billing_api.router,
-    ),
+    each
+    for package in sorted(_APIS, key=PACKAGES.index)
+    for each in vars(_APIS[package]).values()
+    if isinstance(each, Router)
 ]
 # The areas of the document, in the order in which a newcomer reads them.
 TAGS = {

@@ -4,63 +4,17 @@ import asyncio
 import signal
 from contextlib import suppress
 
-from builders.aliases import jobs as aliases_jobs
-from builders.catalog import jobs as catalog_jobs
-from builders.domains import jobs as domains_jobs
-from builders.forwarding import jobs as forwarding_jobs
-from builders.identity import jobs as identity_jobs
-from builders.invoices import jobs as invoices_jobs
+import builders
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue, worker_metrics
 from builders.kit.process import log, supervision
+from builders.kit.process.discovery import load_modules
 from builders.kit.process.settings import Settings
-from builders.leads import jobs as leads_jobs
-from builders.mail import jobs as mail_jobs
-from builders.portfolio.billing import jobs as portfolio_billing_jobs
-from builders.portfolio.domains import jobs as portfolio_domains_jobs
-from builders.portfolio.finance import jobs as portfolio_finance_jobs
-from builders.portfolio.imports import jobs as portfolio_imports_jobs
-from builders.portfolio.ledger import jobs as portfolio_ledger_jobs
-from builders.portfolio.notifications import jobs as portfolio_notifications_jobs
-from builders.portfolio.registrars import jobs as portfolio_registrars_jobs
-from builders.portfolio.renewals import jobs as portfolio_renewals_jobs
-from builders.portfolio.runs import jobs as portfolio_runs_jobs
-from builders.portfolio.team import jobs as portfolio_team_jobs
-from builders.portfolio.transfers import jobs as portfolio_transfers_jobs
-from builders.profile import jobs as profile_jobs
-from builders.sandbox import jobs as sandbox_jobs
-from builders.tracking import jobs as tracking_jobs
 from builders.webhooks import jobs as webhooks_jobs
 
 # The import of a module declares its jobs.
-JOBS = [
-    queue,
-    dispatcher,
-    identity_jobs,
-    mail_jobs,
-    profile_jobs,
-    aliases_jobs,
-    sandbox_jobs,
-    webhooks_jobs,
-    tracking_jobs,
-    catalog_jobs,
-    leads_jobs,
-    invoices_jobs,
-    domains_jobs,
-    forwarding_jobs,
-    portfolio_team_jobs,
-    portfolio_runs_jobs,
-    portfolio_notifications_jobs,
-    portfolio_domains_jobs,
-    portfolio_finance_jobs,
-    portfolio_ledger_jobs,
-    portfolio_imports_jobs,
-    portfolio_billing_jobs,
-    portfolio_registrars_jobs,
-    portfolio_renewals_jobs,
-    portfolio_transfers_jobs,
-]
+JOBS = [queue, dispatcher, *load_modules(builders, "jobs").values()]
 
 # Jobs and deliveries have 20 s to end; a supervisor kills after 30 s.
 STOP_TIMEOUT_S = 28.0

@@ -33,10 +33,10 @@ from builders.kit.pages import Page
 from builders.kit.values.domain_names import find_a_label
 from builders.mail.link_pages import LinkPages
 
+destinations_router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
 router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
 for _other in ("names", "addresses", "mailboxes"):
     router.suggest(f"/v1/{_other}", meant="")
-destinations_router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
 Reader = Annotated[Caller, needs("aliases:read")]
 Writer = Annotated[Caller, needs("aliases:write", support=schemas.SUPPORT_MEMBERS, plannable=True)]
 Releaser = Annotated[Caller, needs("aliases:write", plannable=True)]

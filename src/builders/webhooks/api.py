@@ -40,6 +40,7 @@ from builders.webhooks.feed import FeedPage
 from builders.webhooks.records import CatalogEvent, DeliveryFilter, DeliveryStatus, ReplayedDeliveries
 
 router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
+deliveries_router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write", plannable=True)]
@@ -237,7 +238,6 @@ async def read_events(
     return await unless_disconnected(request, reading) if wait else await reading
 
 
-deliveries_router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
 # The specification calls it `id`.
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the delivery."), ResourceId(DeliveryNotFound)]
 

@@ -1,12 +1,21 @@
-"""Classes that are found by their place: each module of a package defines one."""
+"""Modules and classes that are found by their place."""
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+def load_modules(package: ModuleType, name: str) -> Mapping[str, ModuleType]:
+    """Import the modules of this name in the packages of a package and in theirs; return them by package."""
+    root = Path(*package.__path__)
+    files = [*root.glob(f"*/{name}.py"), *root.glob(f"*/*/{name}.py")]
+    places = sorted(".".join(each.parent.relative_to(root).parts) for each in files)
+    return {each: import_module(f"{package.__name__}.{each}.{name}") for each in places}
 
 
 def load_classes(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:

@@ -24,9 +24,9 @@ from builders.portfolio.team import deciders, errors, members, schemas
 from builders.portfolio.team.access import allows, reviews
 from builders.portfolio.team.records import Access, Decider, NewInvite, Permission, TeamRole
 
+deciders_router = Router(prefix="/v1/account/deciders", tags=["account"])
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
 router.refuse("POST", "", remedy="Invite a person: POST /v1/portfolio/team/invites.")
-deciders_router = Router(prefix="/v1/account/deciders", tags=["account"])
 Reviewer = Annotated[Access, reviews("account:read")]
 Approver = Annotated[Access, reviews(APPROVE)]
 DeciderId = Annotated[UUID, Path(description="Account of the decider."), ResourceId(errors.MemberNotFound)]
