@@ -64,7 +64,7 @@ def webhook(url: str, manifest: str | None, key: str | None) -> ManagedDestinati
         label=url,
         url=url,
         enabled=True,
-        events=("*",),
+        events=["*"],
         manifest=manifest,
         manifest_key=key,
         version=1,

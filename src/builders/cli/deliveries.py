@@ -1,15 +1,16 @@
 """`builders deliveries`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import click
+from pydantic import TypeAdapter
 
 from builders.cli import commands
 from builders.identity.records import Account
 from builders.kit.values import ids
 from builders.webhooks import deliveries as webhook_deliveries
-from builders.webhooks.records import DeliveryFilter, DeliveryStatus, UnhealthyDestination
+from builders.webhooks.records import Delivery, DeliveryFilter, DeliveryStatus, UnhealthyDestination
 
 _HEAD = ("ID", "CREATED", "EVENT", "STATUS", "ATTEMPTS", "LAST")
 
@@ -67,13 +68,17 @@ async def show_delivery(
     found = await webhook_deliveries.get_delivery_detail(
         session.conn, account_id=account.sandbox_id if sandbox else account.id, delivery_id=ids.parse(delivery_id)
     )
-    lines = [f"{found.delivery.event} {found.delivery.status}, {found.delivery.attempts} attempts"]
+    lines = [f"{found.event} {found.status}, {found.attempt_count} attempts"]
     lines += [
-        f"  {each.n}  {each.started_at:%Y-%m-%dT%H:%M:%SZ}  {each.duration_ms} ms  {each.status or each.error}  "
-        f"{commands.plain((each.excerpt or '')[:80])}"
+        f"  {each.n}  {each.started_at:%Y-%m-%dT%H:%M:%SZ}  {each.took_ms} ms  {each.status or each.error}  "
+        f"{commands.plain((each.response_excerpt or '')[:80])}"
         for each in found.attempts
     ]
-    return commands.Output(found, "\n".join(lines))
+    return commands.Output(_shown(found, sandbox=sandbox), "\n".join(lines))
+
+
+def _shown(found: Delivery, *, sandbox: bool) -> object:
+    return TypeAdapter(type(found)).dump_python(replace(found, livemode=not sandbox))
 
 
 @deliveries.command()
@@ -87,8 +92,8 @@ async def retry(
     """Retry a delivery now, by a worker; its schedule continues if that fails."""
     account_id, key = account.sandbox_id if sandbox else account.id, ids.parse(delivery_id)
     await webhook_deliveries.requeue_delivery(session.conn, account_id=account_id, delivery_id=key)
-    found = await webhook_deliveries.get_delivery_detail(session.conn, account_id=account_id, delivery_id=key)
-    return commands.Output(found.delivery, f"The delivery {found.delivery.id} is due.")
+    found = await webhook_deliveries.get_delivery(session.conn, account_id=account_id, delivery_id=key)
+    return commands.Output(_shown(found, sandbox=sandbox), f"The delivery {found.id} is due.")
 
 
 @deliveries.command()

@@ -136,7 +136,7 @@ class WebhookView:
 
     def settings(self) -> dict[str, Any]:
         """Return the fields but the key by name, to copy them into another record."""
-        return {"label": self.label, "url": self.url, "enabled": self.enabled, "events": self.events}
+        return {"label": self.label, "url": self.url, "enabled": self.enabled, "events": list(self.events)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

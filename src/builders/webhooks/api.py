@@ -37,7 +37,17 @@ from builders.webhooks.errors import (
     WebhookNotFound,
 )
 from builders.webhooks.feed import FeedPage
-from builders.webhooks.records import CatalogEvent, DeliveryFilter, DeliveryStatus, ReplayedDeliveries
+from builders.webhooks.records import (
+    AttemptedDelivery,
+    CatalogEvent,
+    Delivery,
+    DeliveryDetail,
+    DeliveryFilter,
+    DeliveryStatus,
+    Destination,
+    NewDestination,
+    ReplayedDeliveries,
+)
 
 router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 deliveries_router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
@@ -47,39 +57,33 @@ Writer = Annotated[Caller, needs("notifications:write", plannable=True)]
 Retrier = Annotated[Caller, needs("notifications:write")]  # of a delivery, which no manifest describes
 
 
-@router.post("", responses=problems(WebhookLimit))
+@router.post("", response_model=schemas.WebhookSecretReply, responses=problems(WebhookLimit))
 async def create(
     body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
-) -> schemas.WebhookSecretReply:
+) -> NewDestination:
     """Create a webhook destination. Only this response contains the generated secret."""
-    new = await destinations.create_destination(
+    return await destinations.create_destination(
         database,
         outbound=outbound,
         keyring=keyring,
         account_id=caller.account_id,
-        label=body.label,
-        url=body.url,
-        enabled=body.enabled,
-        events=body.events,
         secret=schemas.secret_of(body),
+        **body.values(),
     )
-    return schemas.WebhookSecretReply.of(new.destination, livemode=caller.is_live, signing_secret=new.secret)
 
 
-@router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND_SPEC)
-async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
+@router.get("", response_model=PageReply[Destination], openapi_extra=BEYOND_SPEC)
+async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[Destination]:
     """List the account's webhook destinations with their health, newest first."""
-    found = await destinations.list_destinations(conn, account_id=caller.account_id, page=page)
-    items = [schemas.WebhookReply.of(each, livemode=caller.is_live) for each in found.items]
-    return Page(items=items, next_cursor=found.next_cursor)
+    return await destinations.list_destinations(conn, account_id=caller.account_id, page=page)
 
 
 # No 304: the health of a destination can change while its version does not.
-@router.get("/{webhook_id}", response_model=schemas.WebhookReply, responses=WITH_ETAG, openapi_extra=BEYOND_SPEC)
+@router.get("/{webhook_id}", response_model=Destination, responses=WITH_ETAG, openapi_extra=BEYOND_SPEC)
 async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read one webhook destination with its health."""
     found = await destinations.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
-    return with_etag(schemas.WebhookReply.of(found, livemode=caller.is_live), of=found.id, version=found.version)
+    return with_etag(found, of=found.id, version=found.version)
 
 
 @router.patch("/{webhook_id}", response_model=schemas.WebhookWritten, openapi_extra=BEYOND_SPEC)
@@ -98,28 +102,31 @@ async def change(
         account_id=caller.account_id,
         destination_id=webhook_id,
         expected=if_match,
-        patch=body.sent_members(),
+        patch=body.values(),
     )
-    reply = schemas.WebhookWritten.of(changed, livemode=caller.is_live)
-    return with_etag(reply, of=changed.id, version=changed.version)
+    return with_etag(changed, of=changed.id, version=changed.version)
 
 
 @router.delete("/{webhook_id}", openapi_extra=BEYOND_SPEC)
-async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
+async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> Destination:
     """Delete a webhook destination and its pending deliveries; other deliveries remain readable."""
-    deleted = await destinations.delete_destination(
+    return await destinations.delete_destination(
         conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
     )
-    return schemas.WebhookReply.of(deleted, livemode=caller.is_live)
 
 
-@router.post("/{webhook_id}/rotate-secret", responses=problems(RotationInProgress), openapi_extra=BEYOND_SPEC)
+@router.post(
+    "/{webhook_id}/rotate-secret",
+    response_model=schemas.WebhookSecretReply,
+    responses=problems(RotationInProgress),
+    openapi_extra=BEYOND_SPEC,
+)
 async def rotate_secret(
     webhook_id: WebhookId, caller: Writer, conn: Tx, keyring: KeyringDep, body: schemas.WebhookRotate | None = None
-) -> schemas.WebhookSecretReply:
+) -> NewDestination:
     """Replace the secret of a webhook destination; during the overlap both secrets sign."""
     wanted = body or schemas.WebhookRotate()
-    new = await destinations.rotate_secret(
+    return await destinations.rotate_secret(
         conn,
         keyring=keyring,
         account_id=caller.account_id,
@@ -127,7 +134,6 @@ async def rotate_secret(
         overlap=timedelta(hours=wanted.overlap_hours),
         secret=schemas.secret_of(wanted),
     )
-    return schemas.WebhookSecretReply.of(new.destination, livemode=caller.is_live, signing_secret=new.secret)
 
 
 @router.post(
@@ -145,9 +151,9 @@ async def send_sample(
     event: Annotated[
         str | None, Query(description="Default: the first event that the destination subscribes to.")
     ] = None,
-) -> schemas.DeliveryRetried:
+) -> AttemptedDelivery:
     """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response."""
-    sample = await simulation.send_test(
+    return await simulation.send_test(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -155,7 +161,6 @@ async def send_sample(
         destination_id=webhook_id,
         event=event,
     )
-    return schemas.delivery_attempted_reply(sample, livemode=caller.is_live)
 
 
 @router.post(
@@ -183,12 +188,7 @@ async def replay(
 events_router = Router(prefix="/v1/notifications/events", tags=["webhooks"])
 
 
-@events_router.get(
-    "",
-    response_model=Listing[schemas.EventReply],
-    openapi_extra=BEYOND_SPEC,
-    dependencies=[needs("notifications:read")],
-)
+@events_router.get("", openapi_extra=BEYOND_SPEC, dependencies=[needs("notifications:read")])
 async def list_events() -> Listing[CatalogEvent]:
     """List every event that a destination can select, with its schema and an example of a payload."""
     return Listing(items=catalog.list_catalog())
@@ -242,7 +242,7 @@ async def read_events(
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the delivery."), ResourceId(DeliveryNotFound)]
 
 
-@deliveries_router.get("", response_model=PageReply[schemas.DeliveryReply])
+@deliveries_router.get("", response_model=PageReply[Delivery])
 async def list_deliveries(
     caller: Reader,
     conn: Reads,
@@ -269,13 +269,9 @@ async def list_deliveries(
 
 
 @deliveries_router.get("/{id}", openapi_extra=BEYOND_SPEC)
-async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
+async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> DeliveryDetail:
     """Read one delivery with its attempts and the exact text that is sent."""
-    found = await deliveries.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
-    attempts = [schemas.AttemptReply.of(each) for each in found.attempts]
-    return schemas.DeliveryDetailReply.of(
-        found.delivery, livemode=caller.is_live, attempts=attempts, payload=found.payload
-    )
+    return await deliveries.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
 
 
 @deliveries_router.post(
@@ -284,9 +280,8 @@ async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.
 )
 async def retry_delivery(
     delivery_id: Id, caller: Retrier, database: Pool, keyring: KeyringDep, outbound: OutboundDep
-) -> schemas.DeliveryRetried:
+) -> AttemptedDelivery:
     """Retry one delivery immediately, with the same id and bytes; return the receiver's response."""
-    tried = await deliveries.retry_delivery(
+    return await deliveries.retry_delivery(
         database, outbound=outbound, keyring=keyring, account_id=caller.account_id, delivery_id=delivery_id
     )
-    return schemas.delivery_attempted_reply(tried, livemode=caller.is_live)

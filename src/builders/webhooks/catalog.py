@@ -64,7 +64,6 @@ def payload_of(event: PublishedEvent, live_account_id: UUID, *, mark: Mark | Non
 
 
 ALL_EVENTS = "*"
-MAX_EVENTS = 100  # event names of a destination
 EVENT_UNKNOWN = "event_unknown"  # the type of the error
 
 

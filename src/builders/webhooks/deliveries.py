@@ -6,6 +6,7 @@ The retry schedule is that of Standard Webhooks 1.0.0: ten attempts over three d
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from uuid import UUID
@@ -103,14 +104,14 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, tota
     except Unsealable:
         _log.error("webhook_secret_unsealable", destination=str(claim.destination_id))
         error = UNSEALABLE
-    duration_ms, status = round((clock.monotonic() - started) * 1000), None
+    took_ms, status = round((clock.monotonic() - started) * 1000), None
     excerpt = asked = None
     if response is not None:
         status, excerpt = response.status, _excerpt(response.body)
         if status not in SUCCESS:
             error, asked = HTTP_STATUS, response.headers.get("retry-after")
     attempt = Attempt(
-        n=n, started_at=started_at, duration_ms=duration_ms, status=status, error=error, excerpt=excerpt
+        n=n, started_at=started_at, took_ms=took_ms, status=status, error=error, response_excerpt=excerpt
     )
     if error is not None:  # without the URL, which may contain credentials
         about = {"delivery": str(claim.delivery_id), "destination": str(claim.destination_id)}
@@ -154,7 +155,7 @@ def _excerpt(body: bytes) -> str:
 def internal_failure(claim: Claim) -> Result:
     """Return the result of an attempt that failed inside this service."""
     now, n = clock.now(), claim.attempts + 1
-    attempt = Attempt(n=n, started_at=now, duration_ms=0, status=None, error=INTERNAL, excerpt=None)
+    attempt = Attempt(n=n, started_at=now, took_ms=0, status=None, error=INTERNAL, response_excerpt=None)
     return result_of(claim, attempt, retry_after=None, now=now)
 
 
@@ -224,7 +225,7 @@ def _health_report(results: Sequence[Result]) -> HealthReport:
     failed: Attempt | None = None
     for each in results:
         attempt = each.attempt
-        ended_at = attempt.started_at + timedelta(milliseconds=attempt.duration_ms)
+        ended_at = attempt.started_at + timedelta(milliseconds=attempt.took_ms)
         if attempt.error is None:
             failures, success_at = 0, ended_at
         else:
@@ -238,7 +239,7 @@ def _health_report(results: Sequence[Result]) -> HealthReport:
         is_gone=any(each.is_gone for each in results),
         failures=failures,
         hold_until=max((each.hold_until for each in results if each.hold_until), default=None),
-        duration_ms=results[-1].attempt.duration_ms,
+        duration_ms=results[-1].attempt.took_ms,
         success_at=success_at,
         failure_at=failure_at,
         failure_status=None if failed is None else failed.status,
@@ -303,7 +304,7 @@ async def get_delivery_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID
     payload = await store.find_payload(
         conn, account_id=account_id, event_id=delivery.event_id, created_at=delivery.created_at
     )
-    return DeliveryDetail(delivery=delivery, attempts=newest_first[::-1], payload=payload)
+    return DeliveryDetail(**asdict(delivery), attempts=newest_first[::-1], payload=payload)
 
 
 async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, is_sent_here: bool = False) -> None:
@@ -318,9 +319,7 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, i
         raise DeliveryIsTest("A test send is one attempt.")
     if found.created_at < now - MAX_RESEND_AGE:
         raise DeliveryTooOld(f"Its event is more than {MAX_RESEND_AGE.days} days old.")
-    enabled = await destination_store.find_enabled(
-        conn, account_id=account_id, destination_id=found.destination_id
-    )
+    enabled = await destination_store.find_enabled(conn, account_id=account_id, destination_id=found.webhook_id)
     if enabled is None:
         raise WebhookGone("The webhook of this delivery was deleted.")
     if not enabled:
@@ -359,7 +358,7 @@ async def attempt_delivery(
     )
     async with database.connection() as conn:
         delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
-    return AttemptedDelivery(delivery=delivery, attempt=attempt)
+    return AttemptedDelivery(**asdict(delivery), attempt=attempt)
 
 
 async def replay_deliveries(

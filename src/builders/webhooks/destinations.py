@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -69,10 +69,10 @@ async def create_destination(
     async with database.transaction() as conn:
         made = await store.find(conn, account_id=account_id, destination_id=spec.id, now=clock.now())
         if made is not None:
-            return NewDestination(destination=made, secret=None)
+            return NewDestination(**asdict(made))
         await create_destinations(conn, keyring=keyring, account_id=account_id, specs=[spec])
         destination = await get_destination(conn, account_id=account_id, destination_id=spec.id)
-    return NewDestination(destination=destination, secret=spec.secret if secret is None else None)
+    return NewDestination(**asdict(destination), signing_secret=spec.secret if secret is None else None)
 
 
 async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID) -> Destination:
@@ -156,7 +156,7 @@ async def rotate_secret(
     after = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     data = webhook_data(after, after.disabled_reason)
     await outbox.publish(conn, WEBHOOK_UPDATED, account_id=account_id, data=data)
-    return NewDestination(destination=after, secret=used if secret is None else None)
+    return NewDestination(**asdict(after), signing_secret=used if secret is None else None)
 
 
 async def delete_destination(

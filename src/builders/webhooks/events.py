@@ -1,17 +1,16 @@
 """Events that webhooks publishes."""
 
-from dataclasses import fields
 from typing import Annotated
 
 from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
-from builders.kit.http.members import reply_members, with_members
+from builders.kit.events.payloads import event_of, values_of
 from builders.kit.values.docs import doc
 from builders.webhooks.records import DestinationFields
 
 
-@with_members(reply_members(DestinationFields))
+@event_of(DestinationFields, "disabled_reason", "id", "label", "url", "enabled", "events")
 class WebhookData(BaseModel):
     """A destination, without its secret."""
 
@@ -22,8 +21,7 @@ class WebhookData(BaseModel):
 
 def webhook_data(destination: DestinationFields, disabled_reason: str | None) -> WebhookData:
     """Return the data of an event about a destination."""
-    members = {each.name: getattr(destination, each.name) for each in fields(DestinationFields)}
-    return WebhookData.model_validate(members | {"disabled_reason": disabled_reason})
+    return WebhookData(**{**values_of(destination, WebhookData), "disabled_reason": disabled_reason})
 
 
 WEBHOOK_CREATED = declare(

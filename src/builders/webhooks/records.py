@@ -4,14 +4,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from builders.kit.values.docs import CreatedAt, UpdatedAt, Version, doc
+from pydantic import Field, StrictBool, StringConstraints
+
+from builders.kit.outbound.client import Failure
+from builders.kit.values import texts
+from builders.kit.values.docs import CreatedAt, Livemode, UpdatedAt, Version, doc
+from builders.kit.values.resources import HIDDEN, OF_CALLER, ONCE, resource
+
+MAX_LABEL = 120  # characters
+MAX_URL = 2048
+MAX_EVENTS = 100  # event names of a destination
+Label = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"), texts.Plain
+]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL)]
+Events = Annotated[list[str], Field(min_length=1, max_length=MAX_EVENTS)]
 
 
 class DisabledReason(StrEnum):
-    """Why a destination is disabled."""
+    """Why a webhook destination is disabled."""
 
     GONE = "gone"  # the receiver answered 410
     FAILING = "failing"  # every attempt failed for days
@@ -51,24 +65,37 @@ class DestinationFields:
     """The id of a destination, and the fields that its account sets."""
 
     id: Annotated[UUID, doc("Identifier of the destination.")]
-    label: Annotated[str, doc("Your name for the destination.")]
-    url: Annotated[str, doc("Address that events are sent to.")]
-    enabled: Annotated[bool, doc("Whether it receives events.")]
-    events: Annotated[Sequence[str], doc("Names of events, `area.*`, or `*` for all.")]
+    label: Annotated[Label, doc("Your name for the destination.")]
+    url: Annotated[Url, doc("Public http or https address that events are sent to.")]
+    enabled: Annotated[StrictBool, doc("Whether it receives events.")]
+    events: Annotated[Events, doc("Names of events, `area.*`, or `*` for all.")]
 
 
+@resource(
+    "WebhookReply",
+    computed={
+        "status": "`failing`: enabled, and every attempt since `failing_since` failed.",
+        "last_failure": "The newest failed attempt; null without one.",
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination(DestinationFields):
-    """A URL that an account's events are sent to, with its health."""
+    """A webhook destination with its health."""
 
-    account_id: UUID  # with a test key, the sandbox account
-    disabled_reason: DisabledReason | None
+    account_id: Annotated[UUID, HIDDEN]  # with a test key, the sandbox account
+    livemode: Annotated[Livemode, OF_CALLER] = True
+    disabled_reason: Annotated[
+        DisabledReason | None,
+        doc("`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you."),
+    ]
     disabled_at: Annotated[datetime | None, doc("When it was disabled; null while enabled.")]
     failing_since: Annotated[
         datetime | None, doc("Time of the first failure since the last success; null while deliveries succeed.")
     ]
     last_success_at: Annotated[datetime | None, doc("When a delivery last succeeded; null: never.")]
-    last_failure: LastFailure | None
+    last_failure_at: Annotated[datetime | None, HIDDEN]
+    last_failure_status: Annotated[int | None, HIDDEN]
+    last_failure_error: Annotated[str | None, HIDDEN]
     pending: Annotated[int, doc("Deliveries that are not finished.")]  # 10,000 at most
     success_rate_24h: Annotated[
         float | None, doc("Share of successful attempts of the last day, of at most 1,000; null without attempts.")
@@ -81,38 +108,64 @@ class Destination(DestinationFields):
     created_at: CreatedAt
     updated_at: UpdatedAt
 
+    @property
+    def status(self) -> Literal["enabled", "disabled", "failing"]:
+        """Return whether it is enabled, and whether deliveries succeed."""
+        if not self.enabled:
+            return "disabled"
+        return "enabled" if self.failing_since is None else "failing"
 
+    @property
+    def last_failure(self) -> LastFailure | None:
+        """Return the newest failed attempt."""
+        if self.last_failure_at is None:
+            return None
+        return LastFailure(
+            at=self.last_failure_at, status=self.last_failure_status, error=self.last_failure_error or ""
+        )
+
+
+@resource("WebhookSecretReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewDestination:
-    """A destination with its generated secret, which is shown once."""
+class NewDestination(Destination):
+    """A webhook destination with its new secret. Store it at once: it is never shown again."""
 
-    destination: Destination
-    secret: str | None = field(repr=False)  # None: the owner set it
+    signing_secret: Annotated[
+        str | None, doc("The generated secret; null if you set it. An idempotent repetition omits it."), ONCE
+    ] = field(default=None, repr=False)
 
 
+@resource("AttemptReply", computed={"duration_ms": "Duration in milliseconds; null without a connection."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One request to a receiver."""
+    """One request to the receiver."""
 
     n: Annotated[int, doc("Number of the attempt, from 1.")]
     started_at: Annotated[datetime, doc("When the request was sent.")]
-    duration_ms: int
+    took_ms: Annotated[int, HIDDEN]
     status: Annotated[int | None, doc("HTTP status of the response; null without a response.")]
     error: Annotated[str | None, doc("Class of the failure; null for a 2xx response.")]
-    excerpt: str | None  # of the response body
+    response_excerpt: Annotated[str | None, doc("Beginning of the response body.")]
+
+    @property
+    def duration_ms(self) -> int | None:
+        """Return the duration. The time to a failed connection would show which ports are closed or filtered."""
+        return None if self.error == Failure.CONNECT else self.took_ms
 
 
+@resource("DeliveryReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One event for one destination."""
+    """The delivery of an event to a destination."""
 
     id: Annotated[UUID, doc("Identifier of the delivery.")]
-    destination_id: UUID
+    webhook_id: Annotated[UUID, doc("The destination, which may have been deleted since.")]
+    livemode: Annotated[Livemode, OF_CALLER] = True
     event_id: Annotated[UUID, doc("`webhook-id` in each attempt, and `id` in the payload.")]
     event: Annotated[str, doc("Name of the event.")]
     status: Annotated[DeliveryStatus, doc("Status; a `pending` delivery is attempted at `next_attempt_at`.")]
     trigger: Annotated[Trigger, doc("Cause of the newest attempts.")]
-    attempts: int
+    attempt_count: Annotated[int, doc("Attempts so far.")]
     # None also while a request is in flight.
     next_attempt_at: Annotated[datetime | None, doc("Time of the next attempt; null if there is none.")]
     last_attempt_at: Annotated[datetime | None, doc("Time of the last attempt; null before the first.")]
@@ -135,26 +188,29 @@ class DeliveryFilter:
     is_test: bool | None = None
 
 
+@resource("DeliveryDetailReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryDetail:
-    """A delivery with its attempts and its payload."""
+class DeliveryDetail(Delivery):
+    """A delivery with its attempts and the sent text."""
 
-    delivery: Delivery
-    attempts: Sequence[Attempt]  # of the last 30 days
-    payload: str | None = field(repr=False)  # None: no longer kept
+    attempts: Annotated[list[Attempt], doc("The newest 100 attempts of the last 30 days, oldest first.")]
+    payload: Annotated[str | None, doc("The exact text that is signed and sent; null after its retention.")] = (
+        field(repr=False)
+    )
 
 
+@resource("DeliveryRetried")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptedDelivery:
-    """A delivery after a manual retry or a test send."""
+class AttemptedDelivery(Delivery):
+    """A delivery after a manual attempt, with the attempt."""
 
-    delivery: Delivery
-    attempt: Attempt
+    attempt: Annotated[Attempt, doc("The attempt that was just made.")]
 
 
+@resource("WebhookReplayed", computed={"more": "Whether more deliveries remain; call again with the cursor."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedDeliveries:
-    """How many deliveries a replay made due again."""
+    """Number of deliveries that will be sent again."""
 
     count: Annotated[int, doc("Number of deliveries that are sent again.")]
     next_cursor: Annotated[UUID | None, doc("Send it as `cursor` to continue; null at the end.")]
@@ -165,6 +221,7 @@ class ReplayedDeliveries:
         return self.next_cursor is not None
 
 
+@resource("EventReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogEvent:
     """An event that a destination can subscribe to."""
@@ -248,23 +305,27 @@ class Simulation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManagedDestination(DestinationFields):
-    """A destination with its manifest key."""
+class ManagedFields(DestinationFields):
+    """The fields of a destination, with its manifest key."""
 
-    manifest: str | None
-    manifest_key: str | None
+    manifest: str | None = None
+    manifest_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedDestination(ManagedFields):
+    """A destination as it is locked and changed."""
+
     version: int
     disabled_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationSpec(DestinationFields):
+class DestinationSpec(ManagedFields):
     """A destination to insert; its URL is validated."""
 
     secret: str | None = field(default=None, repr=False)  # None: copy or generate one
     secret_from: UUID | None = None  # the destination whose secret is copied
-    manifest: str | None = None
-    manifest_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

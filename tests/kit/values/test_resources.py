@@ -186,6 +186,7 @@ def test_each_member_has_its_text() -> None:
     assert all(each.description for each in members_of(Boat))
 
 
+@resource("KeyReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """The key of a boat."""
@@ -207,3 +208,7 @@ def test_a_member_that_is_shown_once_is_found_also_in_other_records() -> None:
 
 def test_a_record_without_secrets_shows_all_members_again() -> None:
     assert shown_once_of(Boat) == {}
+
+
+def test_a_member_that_is_shown_once_and_has_a_default_can_be_absent() -> None:
+    assert not schema(Key)["required"]

@@ -95,7 +95,7 @@ class Harness:
         made = ids.new()
         text = secret or signatures.generate_secret()
         async with self.database.transaction() as conn:
-            spec = DestinationSpec(id=made, label="main", url=url, enabled=True, events=events)
+            spec = DestinationSpec(id=made, label="main", url=url, enabled=True, events=list(events))
             sealed = signatures.stored_secret(self.keyring, text, account_id=account_id, destination_id=spec.id)
             await destinations.insert(conn, account_id=account_id, specs=[spec], secrets=[sealed], now=clock.now())
         return made

@@ -94,7 +94,7 @@ async def test_results_are_kept_while_the_database_is_unavailable(
         results = [
             await deliveries.send_claim(harness.outbound, harness.keyring, each) for each in await harness.claim()
         ]
-        bad = replace(results[1], attempt=replace(results[1].attempt, excerpt="\0"))
+        bad = replace(results[1], attempt=replace(results[1].attempt, response_excerpt="\0"))
         one._results = [results[0], bad, *results[2:]]
         async with harness.database.transaction() as conn:
             await conn.execute(HOLD, [results[2].claim.delivery_id])

@@ -148,7 +148,7 @@ def resource(
     as required, but those that are optional and have a default, and no rules of requests.
     """
 
-    def describe(_record: type, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def describe(record: type, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         described = handler(schema)
         whole = handler.resolve_ref_schema(described)
         for member, each in whole["properties"].items():
@@ -158,7 +158,9 @@ def resource(
                 _drop_rules(each)
         for member, default in optional.items():
             whole["properties"][member]["default"] = default
-        whole["required"] = [each for each in whole["properties"] if each not in optional]
+        # A replay omits what is shown once, if it has a default.
+        absent = {each.name for each in members_of(record) if Mark.ONCE in each.marks and each.default is not ...}
+        whole["required"] = [each for each in whole["properties"] if each not in {*absent, *optional}]
         return described
 
     def add(record: type[R]) -> type[R]:

@@ -162,16 +162,16 @@ class NotificationTestReply(WriteReply):
 
 def webhook_tested(webhook_id: UUID, sent: AttemptedDelivery | None) -> WebhookTestReply:
     """Return the result of a sample to a webhook; None is one at its limit."""
-    attempt, delivery = (sent.attempt, sent.delivery) if sent else (None, None)
+    attempt = None if sent is None else sent.attempt
     response = None
     if attempt is not None and attempt.status is not None:
         response = ReceiverResponse(
-            status=attempt.status, duration_ms=attempt.duration_ms, excerpt=attempt.excerpt or ""
+            status=attempt.status, duration_ms=attempt.took_ms, excerpt=attempt.response_excerpt or ""
         )
     return WebhookTestReply(
         webhook_id=webhook_id,
-        delivery_id=delivery and delivery.id,
-        event=delivery and delivery.event,
+        delivery_id=sent and sent.id,
+        event=sent and sent.event,
         status="limited" if attempt is None else "failed" if attempt.error else "succeeded",
         response=response,
         error=attempt and attempt.error,

@@ -4,8 +4,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values import ids
@@ -16,10 +14,10 @@ ID_SKEW = timedelta(hours=1)
 MAX_AGE = timedelta(days=130)  # longer than any partition is kept
 
 DELIVERY_COLUMNS = """
-    delivery.id, delivery.destination_id, delivery.event_id, delivery.event,
+    delivery.id, delivery.destination_id AS webhook_id, delivery.event_id, delivery.event,
     CASE WHEN delivery.status = 'pending' AND due.leased AND due.next_attempt_at > %(now)s THEN 'delivering'
          ELSE delivery.status END AS status,
-    delivery.trigger, delivery.attempts,
+    delivery.trigger, delivery.attempts AS attempt_count,
     CASE WHEN NOT due.leased THEN due.next_attempt_at WHEN due.next_attempt_at <= %(now)s THEN due.next_attempt_at
          END AS next_attempt_at,
     delivery.last_attempt_at, delivery.last_status, delivery.last_error, delivery.succeeded_at, delivery.simulated,
@@ -34,12 +32,13 @@ FIND = f"""
     WHERE delivery.account_id = %(account_id)s AND delivery.id = %(id)s
       AND delivery.created_at BETWEEN %(after)s AND %(before)s
 """
+_find = query(FIND).one(Delivery)
 MAX_ATTEMPTS = 100  # that are listed: a delivery can be retried as often as the rate limits allow
 # A query between PAGE_HEAD and PAGE_TAIL selects the page from deliveries alone; then its due rows are joined.
 PAGE_HEAD = f"""
     coalesce(json_agg(json_build_object(
-               'id', id, 'webhook_id', destination_id, 'event_id', event_id, 'event', event, 'status', status,
-               'trigger', trigger, 'attempt_count', attempts, 'next_attempt_at', kit_time(next_attempt_at),
+               'id', id, 'webhook_id', webhook_id, 'event_id', event_id, 'event', event, 'status', status,
+               'trigger', trigger, 'attempt_count', attempt_count, 'next_attempt_at', kit_time(next_attempt_at),
                'last_attempt_at', kit_time(last_attempt_at), 'succeeded_at', kit_time(succeeded_at),
                'last_status', last_status, 'last_error', last_error, 'livemode', %(livemode)s::boolean,
                'simulated', simulated, 'created_at', kit_time(created_at)
@@ -145,11 +144,10 @@ async def find(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: datetime
     """Return a delivery of the account, or None."""
     try:
         made_at = ids.time_of(delivery_id)
-        period = {"after": made_at - ID_SKEW, "before": made_at + ID_SKEW}
+        after, before = made_at - ID_SKEW, made_at + ID_SKEW
     except (ValueError, OverflowError):  # no time, or one beyond the year 9999
         return None
-    row = {"account_id": account_id, "id": delivery_id, "now": now, **period}
-    return await (await conn.cursor(row_factory=class_row(Delivery)).execute(FIND, row)).fetchone()
+    return await _find(conn, account_id=account_id, id=delivery_id, after=after, before=before, now=now)
 
 
 find_payload = query("""
@@ -158,7 +156,8 @@ find_payload = query("""
 """).scalar(str)
 # Of the last 30 days, the newest first.
 list_attempts = query("""
-    SELECT n, created_at AS started_at, duration_ms, status, error, excerpt FROM webhooks_attempts
+    SELECT n, created_at AS started_at, duration_ms AS took_ms, status, error, excerpt AS response_excerpt
+    FROM webhooks_attempts
     WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s ORDER BY created_at DESC LIMIT %(limit)s
 """).all(Attempt, limit=MAX_ATTEMPTS)
 measure_queue = query("""

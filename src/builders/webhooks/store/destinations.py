@@ -6,26 +6,24 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
 
-from builders.kit.db.columns import columns
+from builders.kit.db.columns import columns, columns_of, settings_of, typed_columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.conflicts import key_columns
-from builders.webhooks.records import Destination, DestinationSpec, DisabledReason, LastFailure, ManagedDestination
+from builders.webhooks.records import Destination, DestinationSpec, ManagedDestination, ManagedFields
 
-INSERT = """
+_FIELDS = TypeAdapter(Sequence[ManagedFields])  # without a secret, which is no parameter of a statement
+NEW = f"jsonb_to_recordset(%(new)s::jsonb) AS new ({typed_columns_of(ManagedFields)})"
+INSERT = f"""
     INSERT INTO webhooks_destinations
-        (account_id, id, label, url, enabled, events, secret, secret_hint, secret_unseen, manifest, manifest_key,
-         created_at, updated_at, disabled_at, disabled_reason)
-    SELECT %(account_id)s, id, label, url, enabled, ARRAY(SELECT jsonb_array_elements_text(events)), secret,
-           secret_hint, unseen, manifest, manifest_key, %(now)s, %(now)s,
+        (account_id, {columns_of(ManagedFields)}, secret, secret_hint, secret_unseen, created_at, updated_at,
+         disabled_at, disabled_reason)
+    SELECT %(account_id)s, {columns_of(ManagedFields, "new")}, sealed, hint, is_unseen, %(now)s, %(now)s,
            CASE WHEN NOT enabled THEN %(now)s::timestamptz END, CASE WHEN NOT enabled THEN 'manual' END
-    FROM unnest(
-        %(id)s::uuid[], %(label)s::text[], %(url)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
-        %(sealed)s::bytea[], %(hint)s::text[], %(is_unseen)s::boolean[], %(manifest)s::text[],
-        %(manifest_key)s::text[]
-    ) AS new (id, label, url, enabled, events, secret, secret_hint, unseen, manifest, manifest_key)
+    FROM {NEW} JOIN unnest(%(id)s::uuid[], %(sealed)s::bytea[], %(hint)s::text[], %(is_unseen)s::boolean[])
+        AS stored (id, sealed, hint, is_unseen) USING (id)
 """
 # Serializes the transactions that count an account's destinations, so that two cannot both insert the last one.
 lock_account = query("""
@@ -54,7 +52,7 @@ HEALTH = """
         ) AS newest
     ) AS lately
 """
-MANAGED_COLUMNS = "id, label, url, enabled, events, manifest, manifest_key, version, disabled_reason"
+MANAGED_COLUMNS = columns_of(ManagedDestination)
 # Manifest keys of destinations that are not in the batch.
 _list_taken_keys = query("""
     SELECT manifest, manifest_key FROM webhooks_destinations
@@ -64,11 +62,9 @@ _list_taken_keys = query("""
 """).set_of(tuple[str, str])
 # A destination that is enabled again, or that has a new URL, starts with a closed circuit and no failures. A new
 # URL also clears the results of the last attempts, which are those of another receiver.
-UPDATE = """
+UPDATE = f"""
     UPDATE webhooks_destinations AS destination SET
-        label = new.label, url = new.url, enabled = new.enabled,
-        events = ARRAY(SELECT jsonb_array_elements_text(new.events)),
-        manifest = new.manifest, manifest_key = new.manifest_key,
+        {settings_of(ManagedFields, "new")},
         version = destination.version + 1, updated_at = %(now)s,
         disabled_at = CASE WHEN new.enabled THEN NULL
                            WHEN destination.enabled THEN %(now)s ELSE destination.disabled_at END,
@@ -84,13 +80,9 @@ UPDATE = """
         last_failure_status = CASE WHEN elsewhere THEN NULL ELSE last_failure_status END,
         last_failure_error = CASE WHEN elsewhere THEN NULL ELSE last_failure_error END
     FROM (
-        SELECT wanted.*, wanted.url <> before.url AS elsewhere,
-               wanted.url <> before.url OR wanted.enabled AND NOT before.enabled AS is_reset
-        FROM unnest(
-            %(id)s::uuid[], %(label)s::text[], %(url)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
-            %(manifest)s::text[], %(manifest_key)s::text[]
-        ) AS wanted (id, label, url, enabled, events, manifest, manifest_key)
-        JOIN webhooks_destinations AS before ON before.id = wanted.id
+        SELECT new.*, new.url <> before.url AS elsewhere,
+               new.url <> before.url OR new.enabled AND NOT before.enabled AS is_reset
+        FROM {NEW} JOIN webhooks_destinations AS before ON before.id = new.id
         WHERE before.account_id = %(account_id)s
     ) AS new
     WHERE destination.account_id = %(account_id)s AND destination.id = new.id
@@ -127,33 +119,19 @@ async def insert(
     now: datetime,
 ) -> None:
     """Insert destinations with their secrets, in the same order."""
-    row = columns(secrets, "sealed", "hint", "is_unseen")
-    await conn.execute(INSERT, {"account_id": account_id, "now": now, **_columns(specs), **row})
-
-
-def _destination(
-    *,
-    disabled_reason: str | None,
-    last_failure_at: datetime | None,
-    last_failure_status: int | None,
-    last_failure_error: str,
-    **values: Any,
-) -> Destination:
-    failed = None
-    if last_failure_at is not None:
-        failed = LastFailure(at=last_failure_at, status=last_failure_status, error=last_failure_error)
-    reason = None if disabled_reason is None else DisabledReason(disabled_reason)
-    return Destination(**values, disabled_reason=reason, last_failure=failed)
+    row: dict[str, Any] = columns(specs, "id") | columns(secrets, "sealed", "hint", "is_unseen")
+    row |= {"account_id": account_id, "new": _FIELDS.dump_json(specs).decode(), "now": now}
+    await conn.execute(INSERT, row)
 
 
 find = query(f"""
     SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
     WHERE account_id = %(account_id)s AND id = %(destination_id)s
-""").one(_destination)
+""").one(Destination)
 list_all = query(f"""
     SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
     WHERE account_id = %(account_id)s ORDER BY id DESC
-""").all(_destination)
+""").all(Destination)
 list_managed = query(f"""
     SELECT {MANAGED_COLUMNS} FROM webhooks_destinations WHERE account_id = %(account_id)s ORDER BY id
 """).all(ManagedDestination)
@@ -178,7 +156,8 @@ async def update(
     conn: Conn, *, account_id: UUID, changes: Sequence[ManagedDestination], now: datetime
 ) -> Mapping[UUID, str | None]:
     """Update destinations; return why each is disabled (None: it is enabled) by its id."""
-    rows = await conn.execute(UPDATE, {"account_id": account_id, "now": now, **_columns(changes)})
+    row = {"account_id": account_id, "new": _FIELDS.dump_json(changes).decode(), "now": now}
+    rows = await conn.execute(UPDATE, row)
     return dict(await rows.fetchall())
 
 
@@ -200,13 +179,6 @@ clear = query("""
     )
     SELECT (SELECT count(*) FROM destination), (SELECT count(*) FROM delivery)
 """).only(tuple[int, int])
-
-
-def _columns(wanted: Sequence[DestinationSpec | ManagedDestination]) -> dict[str, object]:
-    return {
-        **columns(wanted, "id", "label", "url", "enabled", "manifest", "manifest_key"),
-        "events": [Jsonb(list(each.events)) for each in wanted],
-    }
 
 
 list_secrets = query("""

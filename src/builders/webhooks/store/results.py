@@ -27,8 +27,8 @@ WRITE_RESULTS = """
         SELECT * FROM unnest(
             %(account_id)s::uuid[], %(delivery_id)s::uuid[], %(created_at)s::timestamptz[],
             %(destination_id)s::uuid[], %(lease_until)s::timestamptz[], %(n)s::int[],
-            %(started_at)s::timestamptz[], %(duration_ms)s::int[], %(code)s::smallint[], %(error)s::text[],
-            %(excerpt)s::text[], %(status)s::text[], %(next_attempt_at)s::timestamptz[], %(step)s::int[]
+            %(started_at)s::timestamptz[], %(took_ms)s::int[], %(code)s::smallint[], %(error)s::text[],
+            %(response_excerpt)s::text[], %(status)s::text[], %(next_attempt_at)s::timestamptz[], %(step)s::int[]
         ) AS result (
             account_id, delivery_id, created_at, destination_id, lease_until, n, started_at, duration_ms, code,
             error, excerpt, status, next_attempt_at, step
@@ -187,7 +187,7 @@ async def write_results(conn: Conn, *, results: Sequence[Result], now: datetime)
     claims, attempts = [each.claim for each in results], [each.attempt for each in results]
     row: dict[str, Any] = {
         **columns(claims, "account_id", "delivery_id", "created_at", "destination_id", "lease_until"),
-        **columns(attempts, "n", "started_at", "duration_ms", "error", "excerpt"),
+        **columns(attempts, "n", "started_at", "took_ms", "error", "response_excerpt"),
         **columns(results, "status", "next_attempt_at", "step"),
         "code": [each.status for each in attempts],
         "now": now,

@@ -10,18 +10,18 @@ from builders_client.values import TimeLike
 class WebhookCreate(TypedDict):
     """A webhook destination to create. Unknown members are refused."""
 
-    label: str
-    """Your name for the destination."""
-    url: str
-    """A public http or https address."""
-    enabled: bool
-    """Whether it receives events."""
-    events: Sequence[str]
-    """Names of events, `area.*`, or `*` for all."""
     signing_secret: NotRequired[str | None]
     """`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters. Default: one is generated and
     shown once.
     """
+    label: str
+    """Your name for the destination."""
+    url: str
+    """Public http or https address that events are sent to."""
+    enabled: bool
+    """Whether it receives events."""
+    events: Sequence[str]
+    """Names of events, `area.*`, or `*` for all."""
 
 
 class WebhookReplay(TypedDict):
@@ -49,15 +49,16 @@ class WebhookRotate(TypedDict):
 
 
 class WebhookUpdate(TypedDict):
-    """Changes to a webhook destination: absent members do not change. At least one member. Unknown members are
-    refused.
+    """Changes to a webhook destination: absent members do not change. At least one member.
+
+    `enabled: true` enables it again after `gone` or `failing`. Unknown members are refused.
     """
 
-    label: NotRequired[str]
-    """Your name for the destination; cannot be null."""
-    url: NotRequired[str]
-    """Public http or https address that events are sent to; cannot be null."""
-    enabled: NotRequired[bool]
-    """Whether it receives events; `true` enables it again after `gone` or `failing`."""
     events: NotRequired[Sequence[str]]
     """Names of events, `area.*`, or `*` for all; replaces the list."""
+    label: NotRequired[str]
+    """Your name for the destination."""
+    url: NotRequired[str]
+    """Public http or https address that events are sent to."""
+    enabled: NotRequired[bool]
+    """Whether it receives events."""

@@ -12,10 +12,6 @@ from .shared import UnknownField
 class AttemptReply(Model):
     """One request to the receiver."""
 
-    duration_ms: int | None
-    """Duration in milliseconds; null without a connection."""
-    response_excerpt: str | None
-    """Beginning of the response body."""
     n: int
     """Number of the attempt, from 1."""
     started_at: AwareDatetime
@@ -24,19 +20,21 @@ class AttemptReply(Model):
     """HTTP status of the response; null without a response."""
     error: str | None
     """Class of the failure; null for a 2xx response."""
+    response_excerpt: str | None
+    """Beginning of the response body."""
+    duration_ms: int | None
+    """Duration in milliseconds; null without a connection."""
 
 
 class DeliveryDetailReply(Model):
     """A delivery with its attempts and the sent text."""
 
-    webhook_id: str
-    """The destination, which may have been deleted since."""
-    attempt_count: int
-    """Attempts so far."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
     id: str
     """Identifier of the delivery."""
+    webhook_id: str
+    """The destination, which may have been deleted since."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
     event_id: str
     """`webhook-id` in each attempt, and `id` in the payload."""
     event: str
@@ -45,6 +43,8 @@ class DeliveryDetailReply(Model):
     """Status; a `pending` delivery is attempted at `next_attempt_at`. Known values: pending, delivering, succeeded, failed, cancelled."""
     trigger: str
     """Cause of the newest attempts. Known values: event, manual, test, replay."""
+    attempt_count: int
+    """Attempts so far."""
     next_attempt_at: AwareDatetime | None
     """Time of the next attempt; null if there is none."""
     last_attempt_at: AwareDatetime | None
@@ -68,14 +68,12 @@ class DeliveryDetailReply(Model):
 class DeliveryReply(Model):
     """The delivery of an event to a destination."""
 
-    webhook_id: str
-    """The destination, which may have been deleted since."""
-    attempt_count: int
-    """Attempts so far."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
     id: str
     """Identifier of the delivery."""
+    webhook_id: str
+    """The destination, which may have been deleted since."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
     event_id: str
     """`webhook-id` in each attempt, and `id` in the payload."""
     event: str
@@ -84,6 +82,8 @@ class DeliveryReply(Model):
     """Status; a `pending` delivery is attempted at `next_attempt_at`. Known values: pending, delivering, succeeded, failed, cancelled."""
     trigger: str
     """Cause of the newest attempts. Known values: event, manual, test, replay."""
+    attempt_count: int
+    """Attempts so far."""
     next_attempt_at: AwareDatetime | None
     """Time of the next attempt; null if there is none."""
     last_attempt_at: AwareDatetime | None
@@ -100,26 +100,15 @@ class DeliveryReply(Model):
     """When it was created."""
 
 
-class DeliveryReplyPage(Model):
-    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
-
-    items: list[DeliveryReply]
-    """The items of this page."""
-    next_cursor: str | None
-    """Send it as `cursor` to get the next page; null on the last page."""
-
-
 class DeliveryRetried(Model):
     """A delivery after a manual attempt, with the attempt."""
 
-    webhook_id: str
-    """The destination, which may have been deleted since."""
-    attempt_count: int
-    """Attempts so far."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
     id: str
     """Identifier of the delivery."""
+    webhook_id: str
+    """The destination, which may have been deleted since."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
     event_id: str
     """`webhook-id` in each attempt, and `id` in the payload."""
     event: str
@@ -128,6 +117,8 @@ class DeliveryRetried(Model):
     """Status; a `pending` delivery is attempted at `next_attempt_at`. Known values: pending, delivering, succeeded, failed, cancelled."""
     trigger: str
     """Cause of the newest attempts. Known values: event, manual, test, replay."""
+    attempt_count: int
+    """Attempts so far."""
     next_attempt_at: AwareDatetime | None
     """Time of the next attempt; null if there is none."""
     last_attempt_at: AwareDatetime | None
@@ -201,7 +192,7 @@ class FeedReply(Model):
 
 
 class LastFailure(Model):
-    """The last failed attempt."""
+    """The last failed attempt at a destination."""
 
     at: AwareDatetime
     """When the attempt failed."""
@@ -214,37 +205,33 @@ class LastFailure(Model):
 class WebhookReplayed(Model):
     """Number of deliveries that will be sent again."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    more: bool
-    """Whether more deliveries remain; call again with the cursor."""
     count: int
     """Number of deliveries that are sent again."""
     next_cursor: str | None
     """Send it as `cursor` to continue; null at the end."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    more: bool
+    """Whether more deliveries remain; call again with the cursor."""
 
 
 class WebhookReply(Model):
     """A webhook destination with its health."""
 
-    status: str
-    """`failing`: enabled, and every attempt since `failing_since` failed. Known values: enabled, disabled, failing."""
-    disabled_reason: str | None
-    """`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you. Known values: gone, failing, manual."""
-    last_failure: LastFailure | None
-    """The newest failed attempt; null without one."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
     id: str
     """Identifier of the destination."""
     label: str
     """Your name for the destination."""
     url: str
-    """Address that events are sent to."""
+    """Public http or https address that events are sent to."""
     enabled: bool
     """Whether it receives events."""
     events: list[str]
     """Names of events, `area.*`, or `*` for all."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    disabled_reason: str | None
+    """`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you. Known values: gone, failing, manual."""
     disabled_at: AwareDatetime | None
     """When it was disabled; null while enabled."""
     failing_since: AwareDatetime | None
@@ -265,6 +252,10 @@ class WebhookReply(Model):
     """When it was created."""
     updated_at: AwareDatetime
     """When it last changed."""
+    status: str
+    """`failing`: enabled, and every attempt since `failing_since` failed. Known values: enabled, disabled, failing."""
+    last_failure: LastFailure | None
+    """The newest failed attempt; null without one."""
 
 
 class WebhookReplyPage(Model):
@@ -279,26 +270,20 @@ class WebhookReplyPage(Model):
 class WebhookSecretReply(Model):
     """A webhook destination with its new secret. Store it at once: it is never shown again."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    status: str
-    """`failing`: enabled, and every attempt since `failing_since` failed. Known values: enabled, disabled, failing."""
-    disabled_reason: str | None
-    """`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you. Known values: gone, failing, manual."""
-    last_failure: LastFailure | None
-    """The newest failed attempt; null without one."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
     id: str
     """Identifier of the destination."""
     label: str
     """Your name for the destination."""
     url: str
-    """Address that events are sent to."""
+    """Public http or https address that events are sent to."""
     enabled: bool
     """Whether it receives events."""
     events: list[str]
     """Names of events, `area.*`, or `*` for all."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    disabled_reason: str | None
+    """`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you. Known values: gone, failing, manual."""
     disabled_at: AwareDatetime | None
     """When it was disabled; null while enabled."""
     failing_since: AwareDatetime | None
@@ -321,31 +306,31 @@ class WebhookSecretReply(Model):
     """When it last changed."""
     signing_secret: str | None = None
     """The generated secret; null if you set it. An idempotent repetition omits it."""
-
-
-class WebhookWritten(Model):
-    """A webhook destination after a change."""
-
     warnings: list[UnknownField] | None = None
     """Unknown members, which were ignored; amounts sent as numbers."""
     status: str
     """`failing`: enabled, and every attempt since `failing_since` failed. Known values: enabled, disabled, failing."""
-    disabled_reason: str | None
-    """`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you. Known values: gone, failing, manual."""
     last_failure: LastFailure | None
     """The newest failed attempt; null without one."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
+
+
+class WebhookWritten(Model):
+    """A webhook destination with its health."""
+
     id: str
     """Identifier of the destination."""
     label: str
     """Your name for the destination."""
     url: str
-    """Address that events are sent to."""
+    """Public http or https address that events are sent to."""
     enabled: bool
     """Whether it receives events."""
     events: list[str]
     """Names of events, `area.*`, or `*` for all."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    disabled_reason: str | None
+    """`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you. Known values: gone, failing, manual."""
     disabled_at: AwareDatetime | None
     """When it was disabled; null while enabled."""
     failing_since: AwareDatetime | None
@@ -366,3 +351,18 @@ class WebhookWritten(Model):
     """When it was created."""
     updated_at: AwareDatetime
     """When it last changed."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    status: str
+    """`failing`: enabled, and every attempt since `failing_since` failed. Known values: enabled, disabled, failing."""
+    last_failure: LastFailure | None
+    """The newest failed attempt; null without one."""
+
+
+class DeliveryPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[DeliveryReply]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
