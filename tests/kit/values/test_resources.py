@@ -41,6 +41,15 @@ class Boat:
         return self.name is not None
 
 
+@resource("LightReply", optional={"is_on": True})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Light:
+    """A light."""
+
+    colour: Annotated[str, doc("Its colour.")]
+    is_on: Annotated[bool, doc("Whether it is on.")] = True
+
+
 BOAT = Boat(account_id=SANDBOX, ports=["Oslo"], labels={"a": "b"}, owner="Ada")
 BoatWritten = written_of(Boat)
 
@@ -133,6 +142,13 @@ def test_a_caller_sees_one_account_id_and_the_mode(mode: str) -> None:
     seen = replace(BOAT, account_id=LIVE, livemode=mode == "live")
 
     assert shown(Page(items=[BOAT], next_cursor=None), caller).items == [seen]
+
+
+def test_the_answer_to_a_change_has_the_optional_members_of_the_record() -> None:
+    described = schema(written_of(Light, "LightWritten"))
+
+    assert described["required"] == ["colour"]
+    assert described["properties"]["is_on"]["default"] is True
 
 
 def test_another_answer_is_shown_as_it_is() -> None:

@@ -20,7 +20,7 @@ from builders.kit.callers import Caller
 from builders.kit.http.bodies import ABSENT, NOT_NULL, WARNINGS, Body, PatchBody, UnknownField
 from builders.kit.pages import Page
 from builders.kit.values.money import MoneyInput
-from builders.kit.values.resources import OF_CALLER, Member, bare, members_of, names, resource
+from builders.kit.values.resources import OF_CALLER, Member, bare, members_of, names, optional_of, resource
 
 M = TypeVar("M", bound=BaseModel)
 B = TypeVar("B", bound=Body)
@@ -83,7 +83,7 @@ def written_of(record: type[R], name: str = "") -> type[R]:
     made = make_dataclass(name, [warnings], bases=(record,), frozen=True, slots=True, kw_only=True)
     made.__doc__, made.__module__ = record.__doc__, record.__module__
     _records[made] = record
-    return resource(name, optional={"warnings": []})(made)
+    return resource(name, optional={**optional_of(record), "warnings": []})(made)
 
 
 _records: dict[type, type] = {}  # by the answer to a change of it
@@ -134,7 +134,7 @@ def patch_members(record: type, *, omit: Collection[str] = ()) -> Members:
 def reply_members(record: type, *, omit: Collection[str] = ()) -> Members:
     """Return the members of a reply: without the rules of requests, and with decimals as text."""
     return {
-        each.name: (Annotated[reply_type(each.kind), Field(description=each.description)], ...)
+        each.name: (Annotated[(reply_type(each.kind), Field(description=each.description), *each.marks)], ...)
         for each in members_of(record)
         if each.name not in omit
     }

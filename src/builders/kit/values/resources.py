@@ -30,15 +30,17 @@ R = TypeVar("R")
 
 
 class Mark(Enum):
-    """What the value of a member depends on besides the row, and how often an answer shows it."""
+    """What the value of a member depends on besides the row, and how often and to whom an answer shows it."""
 
     OF_CALLER = "of_caller"
     ONCE = "once"
+    MONEY = "money"
 
 
 # `shown` (kit/http/members.py) sets it. With a default it is no column.
 OF_CALLER: Final = Mark.OF_CALLER
 ONCE: Final = Mark.ONCE  # a secret: the replay of an idempotent request omits it
+MONEY: Final = Mark.MONEY  # null for a role that does not see money: `visible` of portfolio/team
 HIDDEN = Field(exclude=True)  # a column that no answer shows
 
 
@@ -137,6 +139,7 @@ _RULES = {
     "default",
 }
 _names: dict[type, str] = {}
+_optional: dict[type, Mapping[str, Any]] = {}
 
 
 def resource(
@@ -173,7 +176,7 @@ def resource(
         }
         for attribute, value in vars_of_pydantic.items():
             setattr(record, attribute, value)
-        _names[record] = name
+        _names[record], _optional[record] = name, optional
         return record
 
     return add
@@ -182,6 +185,11 @@ def resource(
 def names() -> Mapping[type, str]:
     """Return the names in the OpenAPI document of all records that are answers."""
     return _names
+
+
+def optional_of(record: type) -> Mapping[str, Any]:
+    """Return the members of an answer that are optional, with their defaults."""
+    return _optional.get(record, {})
 
 
 def _drop_rules(schema: JsonSchemaValue) -> None:
