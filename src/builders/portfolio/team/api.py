@@ -22,7 +22,7 @@ from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import STOPS, Policy, declare, rate_limit
 from builders.portfolio.team import deciders, errors, members, schemas
 from builders.portfolio.team.access import allows, reviews
-from builders.portfolio.team.records import Access, Decider, NewInvite, Permission, TeamRole
+from builders.portfolio.team.records import Access, CreatedInvite, Decider, NewInvite, Permission, ShownMember, TeamRole
 
 deciders_router = Router(prefix="/v1/account/deciders", tags=["account"])
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
@@ -53,7 +53,7 @@ INVITES = declare(
 )
 
 
-@deciders_router.get("", response_model=Listing[schemas.DeciderReply], openapi_extra=BEYOND_SPEC)
+@deciders_router.get("", response_model=Listing[Decider], openapi_extra=BEYOND_SPEC)
 async def list_deciders(access: Reviewer, conn: Reads) -> Listing[Decider]:
     """List the people who decide about plans of the account: itself and members with `approve_plans`.
 
@@ -63,12 +63,14 @@ async def list_deciders(access: Reviewer, conn: Reads) -> Listing[Decider]:
 
 
 @deciders_router.post(
-    "/{decider_id}/confirm", responses=problems(errors.MemberNotFound), openapi_extra=BEYOND_SPEC
+    "/{decider_id}/confirm",
+    response_model=schemas.DeciderConfirmed,
+    responses=problems(errors.MemberNotFound),
+    openapi_extra=BEYOND_SPEC,
 )
-async def confirm_decider(decider_id: DeciderId, access: Approver, conn: Tx) -> schemas.DeciderConfirmed:
+async def confirm_decider(decider_id: DeciderId, access: Approver, conn: Tx) -> Decider:
     """Confirm a new decider, or one with a new address, who else waits 24 hours. Another decider does this."""
-    confirmed = await deciders.confirm(conn, access=access, decider_id=decider_id)
-    return schemas.DeciderConfirmed.from_record(confirmed)
+    return await deciders.confirm(conn, access=access, decider_id=decider_id)
 
 
 @router.get("")
@@ -80,16 +82,16 @@ async def get_team(access: Viewer, conn: Reads) -> schemas.TeamReply:
 @router.post(
     "/invites",
     status_code=201,
+    response_model=schemas.TeamInviteCreated,
     responses=problems(errors.AlreadyMember, errors.TeamFull, *OF_PEOPLE),
     dependencies=[rate_limit(INVITES)],
 )
 async def create_team_invite(
     body: schemas.TeamInviteCreate, access: Manager, conn: Tx, keyring: KeyringDep, settings: SettingsDep
-) -> schemas.TeamInviteCreated:
+) -> CreatedInvite:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
     new = NewInvite(**values_of(body, NewInvite))
-    made, token = await members.invite(conn, access=access, new=new, keyring=keyring, settings=settings)
-    return schemas.TeamInviteCreated.from_record(schemas.invite_reply(made), accept_token=token)
+    return await members.invite(conn, access=access, new=new, keyring=keyring, settings=settings)
 
 
 @router.delete("/invites/{invite_id}", status_code=204, responses=problems(*OF_PEOPLE), dependencies=[STOPS])
@@ -104,17 +106,19 @@ async def accept_team_invite(
 ) -> schemas.TeamAccepted:
     """Accept an invitation as the account whose verified address was invited. A repeated request has no effect."""
     access, member = await members.accept(conn, keyring=keyring, caller=caller, token=body.token)
-    return schemas.TeamAccepted.model_validate({"team_id": access.owner_id, "role": member.role, "member": member})
+    return schemas.TeamAccepted(team_id=access.owner_id, role=member.role, member=member)
 
 
 @router.patch(
-    "/members/{member_account_id}", responses=problems(errors.MemberNotFound, errors.LastOwner, *OF_PEOPLE)
+    "/members/{member_account_id}",
+    response_model=schemas.TeamMemberWritten,
+    responses=problems(errors.MemberNotFound, errors.LastOwner, *OF_PEOPLE),
 )
 async def update_team_member(
     member_account_id: MemberId, body: schemas.TeamMemberUpdate, access: Manager, conn: Tx
-) -> schemas.TeamMemberWritten:
+) -> ShownMember:
     """Change the role of a member, and the team's note about them."""
-    changed = await members.change_member(
+    return await members.change_member(
         conn,
         access=access,
         member_id=member_account_id,
@@ -122,7 +126,6 @@ async def update_team_member(
         note=body.patch_of("note", body.note),
         approve_plans=body.patch_of("approve_plans", body.approve_plans),
     )
-    return schemas.TeamMemberWritten.from_record(changed)
 
 
 @router.delete(

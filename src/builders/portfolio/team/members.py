@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -46,6 +46,7 @@ from builders.portfolio.team.records import (
     MAX_MEMBERS,
     MAX_MEMBERSHIPS,
     Access,
+    CreatedInvite,
     Invite,
     InviteStatus,
     Member,
@@ -107,6 +108,7 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
         invites = [each for each in found if each.status_at(now) is InviteStatus.PENDING]
     shown = [
         ShownMembership(
+            team_id=owner.id,
             owner_account_id=owner.id,
             owner_email=owner.email,
             owner_name=owner.name,
@@ -246,7 +248,7 @@ def _beyond(role: TeamRole, what: str) -> RoleForbidden:
 
 async def invite(
     conn: Conn, *, access: Access, new: NewInvite, keyring: Keyring, settings: Settings
-) -> tuple[Invite, str]:
+) -> CreatedInvite:
     """Invite an address, or renew its pending invitation, and mail it for a live team; return it with its token.
 
     Publish portfolio.team.invited. Raise RoleForbidden, AlreadyMember, TeamFull, and for a decider as
@@ -285,7 +287,7 @@ async def invite(
     if not access.is_sandbox:
         link = f"{settings.url}{JOIN_PATH}?token={token}"
         await _mail(conn, access, invitation, link, keyring=keyring)
-    return invitation, token
+    return CreatedInvite(**asdict(invitation), accept_token=token)
 
 
 def _check_rank(access: Access, role: TeamRole) -> None:

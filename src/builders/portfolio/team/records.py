@@ -1,19 +1,20 @@
 """Records of a portfolio's team."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field, StrictBool, StrictInt, StringConstraints
 
 from builders.kit.callers import Actor
 from builders.kit.limits import maximums
-from builders.kit.values import texts
+from builders.kit.values import clock, texts
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import HIDDEN, ONCE, resource
 from builders.kit.values.texts import checked
 
 MAX_MEMBERS = maximums.declare(
@@ -34,6 +35,7 @@ MAX_MESSAGE = 500
 MAX_NOTE = 500
 APPROVE_PLANS = "approve_plans"  # a permission of no role: it is given to each member by name
 MIN_HOURS, MAX_HOURS, DEFAULT_HOURS = 1, 720, 168  # that an invitation is valid
+TeamId = Annotated[UUID, doc("Identifier of the team: the account whose portfolio it is.")]
 
 
 class TeamRole(StrEnum):
@@ -130,9 +132,10 @@ class Membership:
     approve_plans: bool
 
 
+@resource("DeciderReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
-    """A person who decides about plans of an account, and since when."""
+    """A person who decides about plans of the account."""
 
     account_id: Annotated[UUID, doc("The person's account.")]
     email: Annotated[str, doc("The address that signs the person in.")]
@@ -145,21 +148,30 @@ class Decider:
     ]
 
 
+@resource(
+    "TeamInviteReply", computed={"status": "`pending` until it is accepted, revoked or expired."}
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invite:
-    """An invitation as stored; its token is kept as a hash elsewhere."""
+    """An invitation."""
 
-    account_id: UUID
-    id: UUID
-    email: str
-    role: TeamRole
-    message: str | None
-    approve_plans: bool  # whether it gives this permission
-    invited_by: UUID
-    created_at: datetime
-    expires_at: datetime
-    ended_at: datetime | None
-    accepted_by: UUID | None
+    # Its token is kept as a hash elsewhere.
+    account_id: Annotated[UUID, HIDDEN]
+    id: Annotated[UUID, doc("Identifier of the invitation.")]
+    email: Annotated[str, doc("The invited address.")]
+    role: Annotated[TeamRole, doc("The role that it gives.")]
+    message: Annotated[str | None, HIDDEN]
+    approve_plans: Annotated[bool, doc("Whether it gives the permission `approve_plans`.")]
+    invited_by: Annotated[UUID, doc("The account that invited last.")]
+    created_at: Annotated[datetime, HIDDEN]
+    expires_at: Annotated[datetime, doc("When it expires.")]
+    ended_at: Annotated[datetime | None, HIDDEN]
+    accepted_by: Annotated[UUID | None, HIDDEN]
+
+    @property
+    def status(self) -> InviteStatus:
+        """Return the present state of the invitation."""
+        return self.status_at(clock.now())
 
     def status_at(self, now: datetime) -> InviteStatus:
         """Return the state of the invitation at a time."""
@@ -168,6 +180,21 @@ class Invite:
         if self.ended_at is not None:
             return InviteStatus.REVOKED
         return InviteStatus.PENDING if now < self.expires_at else InviteStatus.EXPIRED
+
+
+@resource("TeamInviteCreated", optional={"accept_token": None})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedInvite(Invite):
+    """A new or renewed invitation with its token."""
+
+    accept_token: Annotated[
+        str | None,
+        doc(
+            "The token for `POST /v1/portfolio/team/accept`. Shown once; the email contains it too. "
+            "Absent if an Idempotency-Key repeats the answer."
+        ),
+        ONCE,
+    ] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,23 +222,27 @@ class NewInvite:
     ] = DEFAULT_HOURS
 
 
+@resource("TeamMemberReply", optional={"status": "active"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMember:
-    """A member with the data of the account."""
+    """A member of the team."""
 
-    account_id: UUID
-    email: str
-    name: str
-    role: TeamRole
-    note: str | None
-    joined_at: datetime
-    approve_plans: bool
+    account_id: Annotated[UUID, doc("The member's account.")]
+    email: Annotated[str, doc("Email address of the account.")]
+    name: Annotated[str, doc("Name of the account; empty when it has none.")]
+    role: Annotated[TeamRole, doc("The member's role in the team.")]
+    status: Annotated[Literal["active"], doc("Always `active`; invitations are listed apart.")] = "active"
+    note: Annotated[str | None, doc("The team's own text about the member.")]
+    approve_plans: Annotated[bool, doc("Whether the member decides about plans of the account.")]
+    joined_at: Annotated[datetime, doc("When the member joined; for the owner, when the account was created.")]
 
 
+@resource("TeamMembershipReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMembership:
-    """A membership with the owner's address and name."""
+    """Another account's portfolio in which you are a member."""
 
+    team_id: TeamId
     owner_account_id: Annotated[UUID, doc("Send it as `X-Portfolio-Account` to use the portfolio.")]
     owner_email: Annotated[str, doc("Email address of the portfolio's account.")]
     owner_name: Annotated[str, doc("Name of the portfolio's account.")]

@@ -3,13 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
+from builders.kit.db.columns import columns_of
 from builders.kit.db.queries import account_lock, query
 from builders.portfolio.team.records import Invite, Member, Membership
 
-MEMBER_COLUMNS = "member_id, role, note, joined_at, approves_since"
-INVITE_COLUMNS = """
-    account_id, id, email, role, message, approve_plans, invited_by, created_at, expires_at, ended_at, accepted_by
-"""
+MEMBER_COLUMNS, INVITE_COLUMNS = columns_of(Member), columns_of(Invite)
 
 
 # Serializes invitations, revocations and joins until the transaction ends: invitations change only under it.
