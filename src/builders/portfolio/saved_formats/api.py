@@ -11,7 +11,8 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.sheets.bodies import MAX_SAVED, SAVED
 from builders.portfolio.saved_formats import service
 from builders.portfolio.saved_formats.errors import SavedFormatLimit, SavedFormatNotFound
-from builders.portfolio.saved_formats.schemas import PortfolioFormat, PortfolioFormatUpdate
+from builders.portfolio.saved_formats.records import SavedFormat
+from builders.portfolio.saved_formats.schemas import PortfolioFormatUpdate
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -29,28 +30,17 @@ Name = Annotated[
 
 
 @router.get("/formats", openapi_extra=BEYOND_SPEC)
-async def list_portfolio_formats(access: Reader, conn: Reads) -> Listing[PortfolioFormat]:
+async def list_portfolio_formats(access: Reader, conn: Reads) -> Listing[SavedFormat]:
     """List the formats of your own sheets, at most 50."""
-    formats = await service.list_formats(conn, account_id=access.portfolio_id)
-    return Listing(items=[PortfolioFormat.model_validate(each) for each in formats])
+    return Listing(items=await service.list_formats(conn, account_id=access.portfolio_id))
 
 
 @router.put("/formats/{name}", responses=problems(SavedFormatLimit), openapi_extra=BEYOND_SPEC)
 async def save_portfolio_format(
     name: Name, body: PortfolioFormatUpdate, access: Writer, conn: Tx
-) -> PortfolioFormat:
+) -> SavedFormat:
     """Save how your own sheet is written. An import of such a sheet names it in `format`."""
-    saved = await service.save_format(
-        conn,
-        account_id=access.portfolio_id,
-        name=name,
-        kind=body.kind,
-        mapping=body.mapping,
-        date_order=body.date_order,
-        decimal_mark=body.decimal_mark,
-        encoding=body.encoding,
-    )
-    return PortfolioFormat.model_validate(saved)
+    return await service.save_format(conn, account_id=access.portfolio_id, name=name, **body.values())
 
 
 @router.delete(

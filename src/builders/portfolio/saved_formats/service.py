@@ -1,7 +1,7 @@
 """The formats of a portfolio's own sheets: saved under a name, and used by imports that name it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -55,7 +55,7 @@ async def save_format(
     return saved
 
 
-async def list_formats(conn: Conn, *, account_id: UUID) -> Sequence[SavedFormat]:
+async def list_formats(conn: Conn, *, account_id: UUID) -> list[SavedFormat]:
     """Return the formats by name."""
     return await store.list_all(conn, account_id=account_id, most=MAX_FORMATS)
 

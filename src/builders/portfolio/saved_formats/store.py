@@ -1,12 +1,14 @@
 """SQL of saved formats."""
 
+from builders.kit.db.columns import columns_of, settings_of
 from builders.kit.db.queries import account_lock, query
 from builders.portfolio.saved_formats.records import SavedFormat
 
+COLUMNS = columns_of(SavedFormat)
 # Concurrent ones count each other.
 lock_formats = account_lock("portfolio_saved_formats")
 # No row if the portfolio has `most` others.
-save = query("""
+save = query(f"""
     INSERT INTO portfolio_saved_formats (
         account_id, name, kind, mapping, date_order, decimal_mark, encoding, updated_at
     )
@@ -15,16 +17,15 @@ save = query("""
         SELECT count(*) FROM portfolio_saved_formats WHERE account_id = %(account_id)s AND name <> %(name)s
     )
     ON CONFLICT (account_id, name) DO UPDATE
-    SET kind = excluded.kind, mapping = excluded.mapping, date_order = excluded.date_order,
-        decimal_mark = excluded.decimal_mark, encoding = excluded.encoding, updated_at = excluded.updated_at
-    RETURNING name, kind, mapping, date_order, decimal_mark, encoding, updated_at
+    SET {settings_of(SavedFormat, "excluded")}
+    RETURNING {COLUMNS}
 """).one(SavedFormat)
-find = query("""
-    SELECT name, kind, mapping, date_order, decimal_mark, encoding, updated_at FROM portfolio_saved_formats
+find = query(f"""
+    SELECT {COLUMNS} FROM portfolio_saved_formats
     WHERE account_id = %(account_id)s AND name = %(name)s
 """).one(SavedFormat)
-list_all = query("""
-    SELECT name, kind, mapping, date_order, decimal_mark, encoding, updated_at FROM portfolio_saved_formats
+list_all = query(f"""
+    SELECT {COLUMNS} FROM portfolio_saved_formats
     WHERE account_id = %(account_id)s ORDER BY name LIMIT %(most)s
 """).all(SavedFormat)
 delete = query("""

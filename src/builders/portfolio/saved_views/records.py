@@ -6,9 +6,12 @@ from enum import StrEnum
 from typing import Annotated
 
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import resource
 
 MAX_VIEWS = 50  # of a member
 MAX_NAME, MAX_QUERY = 50, 1000  # characters
+COLUMNS = doc("Columns of the list of domains, in their order; none for the usual ones.")
+VIEWS = doc(f"Views by name, in your order; at most {MAX_VIEWS}.")
 
 
 class DomainColumn(StrEnum):
@@ -51,12 +54,13 @@ class SavedView:
     query: Annotated[str, doc("Query of `GET /v1/portfolio/domains`, such as `status=owned&sort=-roi`.")]
 
 
+@resource("SavedViewsReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedViews:
-    """What a member has chosen for the lists of a portfolio."""
+    """How you view the domains of a portfolio. Each member of the team has views of their own."""
 
-    columns: Sequence[DomainColumn]  # empty: the usual ones
-    views: Sequence[SavedView]
+    columns: Annotated[Sequence[DomainColumn], COLUMNS]
+    views: Annotated[Sequence[SavedView], VIEWS]
 
 
 NO_VIEWS = SavedViews(columns=(), views=())

@@ -1,17 +1,22 @@
-"""The request body of saved views, and their reply."""
+"""The request body of saved views."""
 
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from builders.kit.http.bodies import Body, PatchBody, Reply
+from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.patches import UNSET
-from builders.portfolio.saved_views.records import MAX_NAME, MAX_QUERY, MAX_VIEWS, DomainColumn, SavedView
-
-_COLUMNS = "Columns of the list of domains, in their order; none for the usual ones."
-_VIEWS = f"Views by name, in your order; at most {MAX_VIEWS}."
+from builders.portfolio.saved_views.records import (
+    COLUMNS,
+    MAX_NAME,
+    MAX_QUERY,
+    MAX_VIEWS,
+    VIEWS,
+    DomainColumn,
+    SavedView,
+)
 
 
 class SavedViewCreate(Body):
@@ -40,10 +45,11 @@ def _named_once(views: list[SavedViewCreate] | None) -> list[SavedViewCreate] | 
 class SavedViewsUpdate(PatchBody):
     """What to save of your views; absent members do not change, and a list replaces the whole one."""
 
-    columns: Annotated[list[DomainColumn] | None, Field(max_length=len(DomainColumn), description=_COLUMNS)] = None
+    columns: Annotated[list[DomainColumn] | None, Field(max_length=len(DomainColumn)), COLUMNS] = None
     views: Annotated[
         list[SavedViewCreate] | None,
-        Field(max_length=MAX_VIEWS, description=_VIEWS),
+        Field(max_length=MAX_VIEWS),
+        VIEWS,
         AfterValidator(_named_once),
     ] = None
 
@@ -56,10 +62,3 @@ class SavedViewsUpdate(PatchBody):
         """Return the views; None if the body has none."""
         sent = self.patch_of("views", self.views)
         return None if sent is UNSET else [SavedView(name=each.name, query=each.query) for each in sent or ()]
-
-
-class SavedViewsReply(Reply):
-    """How you view the domains of a portfolio. Each member of the team has views of their own."""
-
-    columns: Annotated[list[DomainColumn], doc(_COLUMNS)]
-    views: Annotated[list[SavedView], doc(_VIEWS)]
