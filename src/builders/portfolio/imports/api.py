@@ -19,6 +19,7 @@ from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.pages import Page
 from builders.kit.rows import RowOutcome
 from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.domain_files.drafts import ImportConflict
@@ -32,7 +33,7 @@ from builders.portfolio.imports import (
     schemas,
     undo,
 )
-from builders.portfolio.imports.records import MAX_BYTES
+from builders.portfolio.imports.records import MAX_BYTES, Import, Undone
 from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
@@ -75,6 +76,7 @@ class FileOptions(TableQuery):
 
 @router.post(
     "/import",
+    response_model=replies.PortfolioImportReply,
     responses=problems(errors.TooManyImports, errors.ImportRowLimit),
     dependencies=[rate_limit(IMPORTS), body_limit(MAX_BYTES, exceeds=True), heavy()],
     openapi_extra=TEXT_CSV,
@@ -85,7 +87,7 @@ async def import_portfolio(
     pool: Pool,
     keyring: KeyringDep,
     options: Annotated[FileOptions, Depends(FileOptions)],
-) -> replies.PortfolioImportReply:
+) -> replies.ImportResults:
     """Import domains, purchases and sales from a file, from rows, or from names.
 
     Send JSON, or a CSV file or workbook as the body: up to 50 MB and 100,000 rows. An invalid row is listed
@@ -107,6 +109,7 @@ async def import_portfolio(
 
 @router.post(
     "/import/preview",
+    response_model=replies.PortfolioImportPreview,
     dependencies=[rate_limit(PREVIEWS), body_limit(MAX_BYTES, exceeds=True), heavy(), WITHOUT_IDEMPOTENCY],
     openapi_extra={**TEXT_CSV, **BEYOND_SPEC},
 )
@@ -115,7 +118,7 @@ async def preview_portfolio_import(
     access: Writer,
     pool: Pool,
     options: Annotated[FileOptions, Depends(FileOptions)],
-) -> replies.PortfolioImportPreview:
+) -> preview.Preview:
     """Show how an import would read a source, without any change.
 
     The reply has the columns with their fields, the first rows with their cells, and the rows with problems. A
@@ -124,18 +127,16 @@ async def preview_portfolio_import(
     """
     query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
     new = await domain_imports.name_home_currency(pool, account_id=access.portfolio_id, new=body.new_import(query))
-    return replies.PortfolioImportPreview.from_record(await preview.preview(new))
+    return await preview.preview(new)
 
 
-@router.get("/imports", openapi_extra=BEYOND_SPEC)
-async def list_portfolio_imports(
-    access: ImportReader, conn: Reads, page: PageQuery
-) -> PageReply[replies.PortfolioImportItem]:
+@router.get("/imports", response_model=PageReply[Import], openapi_extra=BEYOND_SPEC)
+async def list_portfolio_imports(access: ImportReader, conn: Reads, page: PageQuery) -> Page[Import]:
     """List the imports of the last 30 days, the newest first."""
-    return replies.import_page(await domain_imports.list_imports(conn, account_id=access.portfolio_id, page=page))
+    return await domain_imports.list_imports(conn, account_id=access.portfolio_id, page=page)
 
 
-@router.get("/imports/{import_id}", openapi_extra=BEYOND_SPEC)
+@router.get("/imports/{import_id}", response_model=replies.PortfolioImportReply, openapi_extra=BEYOND_SPEC)
 async def get_portfolio_import(
     import_id: ImportId,
     access: ImportReader,
@@ -143,7 +144,7 @@ async def get_portfolio_import(
     page: PageQuery,
     outcome: Annotated[RowOutcome | None, Query(description="Only rows with this outcome.")] = None,
     kept: Annotated[bool, Query(description="Whether to list only rows of which an undo kept something.")] = False,
-) -> replies.PortfolioImportReply:
+) -> replies.ImportResults:
     """Read the progress of an import, and a page of the results of its rows.
 
     After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
@@ -174,18 +175,16 @@ async def undo_portfolio_import(
     before_row: Annotated[
         int | None, Query(ge=1, le=2**31 - 1, description="`before_row` of the last dry run, to continue it.")
     ] = None,
-) -> replies.PortfolioImportUndone:
+) -> Undone:
     """Undo an import: remove the domains that it added, restore changed fields, void its entries.
 
     What was changed or recorded since is kept: a field with its new value, an added domain with all its data.
     `kept_rows` has the reasons. A job undoes more than 2,000 rows: `state` is `undoing` until it ends. A dry run
     examines 2,000 rows at a time, the last rows first. A repeated request has no effect.
     """
-    undone = await undo.undo_import(
+    return await undo.undo_import(
         conn, account_id=access.portfolio_id, import_id=import_id, dry_run=dry_run, before_row=before_row
     )
-    kept = [domain_imports.result_of(each, undone.domain_import.source) for each in undone.kept]
-    return replies.undone_reply(undone, kept)
 
 
 @router.get(

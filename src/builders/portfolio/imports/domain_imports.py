@@ -108,7 +108,7 @@ async def import_source(
     domain_import, [part] = Import.of(run), run.parts
     if small is None:
         await sealed_sources.keep(
-            conn, keyring=keyring, account_id=account_id, import_id=domain_import.id, content=new.content
+            conn, keyring=keyring, account_id=account_id, import_id=domain_import.import_id, content=new.content
         )
         return domain_import
     part = await _record_reading(conn, part, small.reading, rows_done=len(small.batch))
@@ -191,7 +191,7 @@ async def _apply(conn: Conn, part: Part, domain_import: Import, batch: Sequence[
         conn,
         account_id=part.account_id,
         member_id=domain_import.created_by,
-        import_id=domain_import.id,
+        import_id=domain_import.import_id,
         drafts=batch,
         options=domain_import.options,
         source=domain_import.source,
@@ -216,7 +216,7 @@ def event_data(domain_import: Import) -> ImportData:
         name: count for name, count in asdict(domain_import.counts).items() if name in ImportData.model_fields
     }
     detected = None if domain_import.detected is None else domain_import.detected.format
-    return ImportData(id=domain_import.id, state=domain_import.state, format=detected, **outcomes)
+    return ImportData(id=domain_import.import_id, state=domain_import.state, format=detected, **outcomes)
 
 
 async def get_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import:
@@ -256,7 +256,7 @@ async def list_imports(conn: Conn, *, account_id: UUID, page: PageRequest) -> Pa
     found = await runs.list_runs(
         conn, account_id=account_id, kind=WorkKind.IMPORT, before=page.before_id, limit=page.limit + 1
     )
-    return page.cut([Import.of(run) for run in found], key=lambda each: (str(each.id),))
+    return page.cut([Import.of(run) for run in found], key=lambda each: (str(each.import_id),))
 
 
 async def list_results(
@@ -272,7 +272,7 @@ async def list_results(
     rows = await store.list_page(
         conn,
         account_id=account_id,
-        import_id=domain_import.id,
+        import_id=domain_import.import_id,
         outcome=outcome,
         only_kept=only_kept,
         after=int(page.after[0] or 0) if page.after else -1,

@@ -17,6 +17,7 @@ from builders.kit.sheets.sources import SentTable, Table, open_table
 from builders.kit.sheets.tables import Reading, describe, opening
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import resource
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
 from builders.portfolio.imports import repeats
@@ -28,9 +29,10 @@ MAX_EXAMINED = 1_000  # rows that are searched for problems
 MAX_CELL = 200  # characters of a cell
 
 
+@resource("PortfolioImportColumn")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewColumn:
-    """A column of the source."""
+    """A column of a source."""
 
     header: Annotated[str, doc(f"The first {MAX_LABEL} characters of its header; empty without one.")]
     name: Annotated[str | None, doc("Its header as `mapping` names it; null without one, and for a longer one.")]
@@ -39,9 +41,10 @@ class PreviewColumn:
     dropped: Annotated[bool, doc("Whether it holds passwords, codes or personal data, and is never stored.")]
 
 
+@resource("PortfolioImportPreviewRow")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewRow:
-    """A row of the source as it would be read."""
+    """A row of a source as an import would read it."""
 
     index: Annotated[int | None, doc("Position of the row in the body, from 0; null in a file.")]
     line: Annotated[int | None, doc("Line of the row in the file, from 1; null in a body.")]
@@ -55,15 +58,17 @@ class PreviewRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What an import would read."""
+    """What an import would read from a source."""
 
     detected: Annotated[DetectedTable, doc("Detected properties of the source; with a `problem` no columns.")]
     problem: Annotated[RowProblem | None, doc("Why no row can be read, such as a missing column; else null.")]
-    columns: Sequence[PreviewColumn]
+    columns: Annotated[Sequence[PreviewColumn], doc("The columns of the source.")]
     rows_total: Annotated[int | None, doc("Number of rows; null with a `problem`.")]
     rows_examined: Annotated[int, doc(f"Rows that were searched for problems, the first {MAX_EXAMINED:,}.")]
-    rows: Sequence[PreviewRow]  # the first ones
-    problem_rows: Sequence[PreviewRow]  # the first ones with errors or warnings
+    rows: Annotated[Sequence[PreviewRow], doc(f"The first {MAX_SHOWN} rows.")]
+    problem_rows: Annotated[
+        Sequence[PreviewRow], doc(f"The first {MAX_PROBLEMS} examined rows with errors or warnings.")
+    ]
 
 
 async def preview(new: SentTable[Options]) -> Preview:

@@ -9,10 +9,11 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from builders.kit.rows import BulkSummary, RowOutcome, RowProblem
+from builders.kit.rows import BulkSummary, RowOutcome, RowProblem, RowResult
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.sources import Source
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, doc
+from builders.kit.values.resources import HIDDEN, resource
 from builders.portfolio.domain_files.drafts import Options
 from builders.portfolio.runs.records import PartState, Run, WorkKind
 
@@ -82,9 +83,10 @@ class ImportRow:
     entry_ids: Sequence[UUID] = ()  # that were posted
 
 
+@resource("PortfolioImportUndo")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoCounts:
-    """What the undo of an import did."""
+    """Progress or result of the undo."""
 
     rows: Annotated[int, doc("Rows that are undone.")] = 0
     removed: Annotated[int, doc("Domains that the import had added.")] = 0
@@ -92,23 +94,47 @@ class UndoCounts:
     kept: Annotated[int, doc("Domains of which something is kept: it was changed or used since.")] = 0
 
 
+@resource(
+    "PortfolioImportItem",
+    computed={
+        "summary": "The number of rows so far, by outcome.",
+        "merged_duplicates": "Rows with the domain of an earlier row.",
+        "undo_until": "End of the time in which the import can be undone; null when it made no changes.",
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """An import: a run with a part for the import, and after it one for the undo."""
+    """An import, without its rows."""
 
-    id: UUID
-    state: ImportState
-    source: Source
-    options: Options
-    detected: DetectedTable | None  # None until the source was read
-    failure: RowProblem | None  # why no row can be read
-    rows_total: int | None  # None until the source was read
-    rows_done: int
-    counts: Counts
-    undo: UndoCounts
-    created_by: UUID
-    created_at: datetime
-    finished_at: datetime | None
+    # A run with a part for the import, and after it one for the undo.
+    import_id: Annotated[UUID, doc("Identifier of the import.")]
+    state: Annotated[
+        ImportState, doc("`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped.")
+    ]
+    source: Annotated[Source, HIDDEN]
+    options: Annotated[Options, HIDDEN]
+    dry_run: Annotated[bool, doc("Whether it only reports its effect.")]
+    detected: Annotated[
+        DetectedTable | None, doc("Detected properties of the source; null until a job has read it.")
+    ]
+    failure: Annotated[RowProblem | None, doc("Why the import stopped; else null.")]
+    rows_total: Annotated[int | None, doc("Number of rows; null until a job has read the source.")]
+    rows_done: Annotated[int, doc("Rows that have a result.")]
+    counts: Annotated[Counts, HIDDEN]
+    undo: Annotated[UndoCounts | None, doc("Result of the undo; null without one.")]
+    created_by: Annotated[UUID, doc("Account of the member who imported it.")]
+    created_at: CreatedAt
+    finished_at: Annotated[datetime | None, doc("When it ended; null before.")]
+
+    @property
+    def summary(self) -> BulkSummary:
+        """Return the number of rows by outcome."""
+        return self.counts.summary()
+
+    @property
+    def merged_duplicates(self) -> int:
+        """Return the number of rows with the domain of an earlier row."""
+        return self.counts.duplicates
 
     @property
     def undo_until(self) -> datetime | None:
@@ -117,6 +143,10 @@ class Import:
             return None
         return self.finished_at + UNDO_PERIOD
 
+    def values(self) -> dict[str, Any]:
+        """Return its fields by name, to copy them into another record."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     @classmethod
     def of(cls, run: Run) -> "Import":
         """Return the import of a run."""
@@ -124,29 +154,38 @@ class Import:
         part, undo = parts[WorkKind.IMPORT], parts.get(WorkKind.UNDO)
         error = undo.error if undo is not None and undo.error is not None else part.error
         failure = None if error is None else RowProblem(code=error.code, message=error.message, field=error.field)
-        counts = dict(part.counts)
+        counts, options = dict(part.counts), OPTIONS.validate_python(run.options)
+        state = ImportState(part.state) if undo is None else _UNDO_STATES[undo.state]
+        is_undone = state in {ImportState.UNDOING, ImportState.UNDONE}
         return cls(
-            id=run.id,
-            state=ImportState(part.state) if undo is None else _UNDO_STATES[undo.state],
+            import_id=run.id,
+            state=state,
             source=Source(run.options["source"]),
-            options=OPTIONS.validate_python(run.options),
+            options=options,
+            dry_run=options.dry_run,
             detected=DETECTED.validate_python(part.details[0]) if part.details else None,
             failure=failure,
             rows_total=counts.pop("rows_total", None),
             rows_done=counts.pop("rows_done", 0),
             counts=Counts(**counts),
-            undo=UndoCounts(**({} if undo is None else undo.counts)),
+            undo=UndoCounts(**undo.counts) if undo is not None and is_undone else None,
             created_by=run.created_by or run.account_id,
             created_at=run.created_at,
             finished_at=run.finished_at,
         )
 
 
+@resource("PortfolioImportUndone")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
-    """The undo of an import, or a dry run of it."""
+class Undone(Import):
+    """An import after its undo, or what an undo would do."""
 
-    domain_import: Import  # with the counts of the undo
-    kept: Sequence[ImportRow]  # the first rows of which something is kept
-    is_dry_run: bool = False
-    before_row: int | None = None  # where a dry run continues; None at the end
+    dry_run: Annotated[bool, doc("Whether this only reports what the undo would do.")]
+    kept_rows: Annotated[
+        Sequence[RowResult],
+        doc(
+            f"The first {MAX_KEPT} rows of which something is kept; their warnings have the reasons. "
+            "After the undo, `GET /v1/portfolio/imports/{import_id}?kept=true` lists all."
+        ),
+    ]
+    before_row: Annotated[int | None, doc("Send it as `before_row` to continue a dry run; null at its end.")]

@@ -6,12 +6,13 @@ from uuid import UUID
 
 from pydantic_core import to_json
 
+from builders.kit.db.columns import columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.rows import RowOutcome
 from builders.portfolio.imports.records import ImportRow
 
-COLUMNS = "number, position, domain, outcome, domain_id, errors, warnings, before, after, entry_ids, kept"
+COLUMNS = columns_of(ImportRow)
 INSERT = """
     INSERT INTO portfolio_imports_rows (
         account_id, import_id, number, position, domain, outcome, domain_id, errors, warnings, before, after,

@@ -67,7 +67,12 @@ async def undo_import(
         after=-1,
         limit=MAX_KEPT,
     )
-    return Undone(domain_import=domain_import, kept=kept)
+    return _undone(domain_import, kept, before_row=None)
+
+
+def _undone(domain_import: Import, kept: Sequence[ImportRow], *, before_row: int | None) -> Undone:
+    rows = [domain_imports.result_of(each, domain_import.source) for each in kept]
+    return Undone(**domain_import.values(), kept_rows=rows, before_row=before_row)
 
 
 def _require_undoable(domain_import: Import) -> None:
@@ -84,22 +89,18 @@ async def _try_undo(conn: Conn, *, account_id: UUID, domain_import: Import, befo
     """Return what the undo of the next rows would do, and where the rows before them are."""
     below = domain_import.rows_done if before_row is None else min(before_row, domain_import.rows_done)
     rows = await store.list_backwards(
-        conn, account_id=account_id, import_id=domain_import.id, below=below, limit=domain_imports.inline_rows
+        conn, account_id=account_id, import_id=domain_import.import_id, below=below, limit=domain_imports.inline_rows
     )
     names = [each.domain for each in rows if each.domain is not None]
     later = await store.list_of_domains(
-        conn, account_id=account_id, import_id=domain_import.id, domains=names, since=below
+        conn, account_id=account_id, import_id=domain_import.import_id, domains=names, since=below
     )
     plan = await _plan(conn, account_id=account_id, domain_import=domain_import, rows=rows, later=later)
     found = [each for each in reversed(rows) if each.number in plan.kept]
     kept = [replace(each, kept=list(map(asdict, plan.kept[each.number]))) for each in found[:MAX_KEPT]]
     first = min((each.number for each in rows), default=0)
-    return Undone(
-        domain_import=replace(domain_import, undo=plan.counts),
-        kept=kept,
-        is_dry_run=True,
-        before_row=first if first > 0 else None,
-    )
+    tried = replace(domain_import, undo=plan.counts, dry_run=True)
+    return _undone(tried, kept, before_row=first if first > 0 else None)
 
 
 async def undo_part(tools: PartTools, part: Part) -> None:

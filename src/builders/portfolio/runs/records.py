@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import HIDDEN, resource
 
 MAX_DETAILS = 1_000  # that a part keeps
 MAX_UNREAD = 100  # items that a part names
@@ -52,14 +53,16 @@ class PartState(StrEnum):
         return self in {PartState.QUEUED, PartState.RUNNING}
 
 
+@resource("UnreadReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """An item of a list that could not be read, or only in part."""
+    """An item of a registrar's list that could not be read, or only in part."""
 
     item: Annotated[str, doc("The item: a domain, the number of a bill, or its place in the list.")]
     reason: Annotated[str, doc("What could not be read, and why.")]
 
 
+@resource("PartErrorReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartError:
     """Why a part failed, or was not done."""
@@ -69,7 +72,7 @@ class PartError:
     hint: Annotated[str | None, doc("The remedy; null without one.")] = None
     retry_at: Annotated[datetime | None, doc("When the registrar accepts requests again, if known.")] = None
     run_id: Annotated[UUID | None, doc("The run that already does it, if there is one.")] = None
-    field: str | None = None  # of the request
+    field: Annotated[str | None, HIDDEN] = None  # of the request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

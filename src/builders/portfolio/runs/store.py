@@ -8,16 +8,12 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
+from builders.kit.db.columns import columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.portfolio.runs.records import MAX_DETAILS, Part, Run
 
-PART_COLUMNS = """
-    account_id, run_id, kind, subject_id, provider, state, claim, attempts, counts, details, error, unread,
-    created_at, started_at, finished_at
-"""
-
-
+PART_COLUMNS = columns_of(Part)
 _PARTS, _RUNS = TypeAdapter(Part), TypeAdapter(Run)
 
 
