@@ -164,12 +164,12 @@ def test_another_status_never_frees_a_domain(drawn: tuple[TransferFacts, datetim
 def test_each_rule_in_force_is_accounted_for(drawn: tuple[TransferFacts, datetime]) -> None:
     known, now = drawn
     found = rules.decide(known, now=now)
-    blocking = [each.rule.rule for each in found.rules_applied if each.outcome is RuleOutcome.BLOCKS]
+    blocking = [each.rule for each in found.rules_applied if each.outcome is RuleOutcome.BLOCKS]
     assert blocking == [each.code for each in found.blocked_by]
     for each in found.rules_applied:
-        assert each.rule.status is RuleStatus.IN_FORCE
-        assert each.rule.effective_from is None or each.rule.effective_from <= now.date()
-        assert each.rule.scope in {"any", rules.find_scope(known.tld)}
+        assert each.status is RuleStatus.IN_FORCE
+        assert each.effective_from is None or each.effective_from <= now.date()
+        assert each.scope in {"any", rules.find_scope(known.tld)}
 
 
 def test_a_rule_holds_from_its_first_to_its_last_day() -> None:

@@ -18,7 +18,7 @@ from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
 from builders.portfolio.domains.errors import DomainNotFound, DomainsChanged
 from builders.portfolio.domains.filters import ListFilters
 from builders.portfolio.renewals import calendars, pushes, replies, report, schemas, store
-from builders.portfolio.renewals.records import MAX_DAYS
+from builders.portfolio.renewals.records import MAX_DAYS, CalendarLink
 from builders.portfolio.runs.work import Tools
 from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
@@ -103,10 +103,10 @@ async def update_renewals(
 @router.post("/renewals/calendar", status_code=201, openapi_extra=BEYOND_SPEC)
 async def create_renewal_calendar(
     access: Subscriber, conn: Tx, keyring: KeyringDep, settings: SettingsDep
-) -> replies.RenewalCalendarLink:
+) -> CalendarLink:
     """Create a secret link to your calendar of renewals. It replaces your previous link."""
     token, made_at = await calendars.make_calendar(conn, access=access, keyring=keyring)
-    return replies.RenewalCalendarLink(url=f"{settings.url}{FEED_PATH}?token={token}", created_at=made_at)
+    return CalendarLink(url=f"{settings.url}{FEED_PATH}?token={token}", created_at=made_at)
 
 
 @router.delete("/renewals/calendar", status_code=204, openapi_extra=BEYOND_SPEC, dependencies=[STOPS])

@@ -1,7 +1,7 @@
 """Records of renewals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -12,6 +12,7 @@ from builders.kit.pages import Page
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
+from builders.kit.values.resources import ONCE, resource
 from builders.portfolio.domains.records import RENEWED, Domain, ExpiringDomain, RenewalDecision
 from builders.portfolio.domains.today import Today
 from builders.portfolio.finance.recommendation import Recommendation
@@ -44,6 +45,7 @@ class PushState(StrEnum):
     NOTHING_TO_PUSH = "nothing_to_push"  # the row decides nothing about auto-renew
 
 
+@resource("PushedReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushedRow:
     """Result of a row at the registrar."""
@@ -118,6 +120,22 @@ class Due:
     domain: ExpiringDomain
     price: RenewalPrice
     decision: Decision
+
+
+@resource("RenewalCalendarLink", optional={"url": None})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarLink:
+    """The link of a renewal calendar; it is shown once."""
+
+    url: Annotated[
+        str | None,
+        doc(
+            "Subscribe to it in a calendar program. It is the only credential. Absent if an "
+            "Idempotency-Key repeats the response."
+        ),
+        ONCE,
+    ] = field(repr=False)
+    created_at: Annotated[datetime, doc("When the link was made.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
-from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -17,11 +16,13 @@ from builders.kit.rows import RowResult, summarize
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money
+from builders.kit.values.resources import MONEY
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.changes import digest_changes
 from builders.portfolio.domains.records import Domain, DropDates, EditedRow, Lifecycle, RenewalDecision
 from builders.portfolio.finance.recommendation import AdviceReason, RenewalAdvice
 from builders.portfolio.renewals.records import Cost, Due, PushedRow, RenewalPriceSource, RenewalReport
+from builders.portfolio.team.visibility import visible
 
 
 @with_members(reply_members(DropDates))
@@ -81,14 +82,14 @@ class RenewalCost(Reply):
     """Number of renewals and their total cost."""
 
     renewals: Annotated[int, doc("Number of domains.")]
-    base: Annotated[Money | None, doc("Their cost in the base currency.")]
+    base: Annotated[Money | None, doc("Their cost in the base currency."), MONEY]
 
 
 class RenewalMonth(RenewalCost):
     """Renewals that expire in a month."""
 
     month: Annotated[str, doc("Month of the expiry: `2027-03`.")]
-    by_currency: Annotated[list[Money] | None, doc("Their cost in each currency of the prices.")]
+    by_currency: Annotated[list[Money] | None, doc("Their cost in each currency of the prices."), MONEY]
 
 
 class RenewalsByDecision(RenewalCost):
@@ -101,15 +102,15 @@ class RenewalTotalsReply(Reply):
     """Sums of all due renewals, on all pages; each price counts for the decided years."""
 
     count: Annotated[int, doc("Number of domains.")]
-    by_currency: Annotated[list[Money] | None, doc("Cost in each currency of the prices.")]
-    base: Annotated[Money | None, doc("Cost in the base currency, at the rates of today.")]
+    by_currency: Annotated[list[Money] | None, doc("Cost in each currency of the prices."), MONEY]
+    base: Annotated[Money | None, doc("Cost in the base currency, at the rates of today."), MONEY]
     unconverted: Annotated[int, doc("Domains whose price has no exchange rate, which `base` excludes.")]
     by_month: Annotated[list[RenewalMonth], doc("Cost by month of the expiry.")]
     by_decision: Annotated[list[RenewalsByDecision], doc("Cost by decision.")]
     auto_renew_on: Annotated[int, doc("Domains that the registrar renews automatically.")]
     auto_renew_off: Annotated[int, doc("Domains that the registrar does not renew automatically.")]
     auto_renew_unknown: Annotated[int, doc("Domains whose setting is not known.")]
-    unknown_price: Annotated[int | None, doc("Domains without a known price.")]
+    unknown_price: Annotated[int | None, doc("Domains without a known price."), MONEY]
 
 
 class RenewalsReply(Reply):
@@ -130,36 +131,32 @@ def report_reply(report: RenewalReport, *, within_days: int, shows_finance: bool
     """Return a report for the role."""
     totals, currency = report.totals, report.base_currency
 
-    def money(amount: Decimal) -> Money | None:
-        return Money(amount, currency).quantized() if shows_finance else None
-
     def cost(costs: Cost) -> dict[str, Any]:
-        return {"renewals": costs.renewals, "base": money(costs.base)}
+        return {"renewals": costs.renewals, "base": Money(costs.base, currency).quantized()}
 
     items = [
         _item(each, domain, report)
         for each in report.page.items
         if (domain := report.domains.get(each.domain.id)) is not None
     ]
-    return RenewalsReply(
+    reply = RenewalsReply(
         within_days=within_days,
         base_currency=currency,
         items=items,
         totals=RenewalTotalsReply.from_record(
             totals,
-            by_currency=totals.by_currency if shows_finance else None,
-            base=money(totals.base),
+            base=Money(totals.base, currency).quantized(),
             by_month=[
-                {"month": month, "by_currency": found.by_currency if shows_finance else None, **cost(found)}
+                {"month": month, "by_currency": found.by_currency, **cost(found)}
                 for month, found in totals.by_month.items()
             ],
             by_decision=[{"decision": each, **cost(found)} for each, found in totals.by_decision.items()],
-            unknown_price=totals.unknown_price if shows_finance else None,
         ),
-        redacted=[] if shows_finance else ["finance"],
+        redacted=[],
         count=len(items),
         next_cursor=report.page.next_cursor,
     )
+    return visible(reply, shows_finance=shows_finance)
 
 
 def _item(due: Due, domain: Domain, report: RenewalReport) -> RenewalReply:
@@ -187,16 +184,11 @@ def _item(due: Due, domain: Domain, report: RenewalReport) -> RenewalReply:
     )
 
 
-@with_members(reply_members(PushedRow))
-class PushedReply(Reply):
-    """Result of a row at the registrar."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalRowResult(EditedRow):
     """The result of one row."""
 
-    pushed: Annotated[PushedReply | None, doc("Result at the registrar; null when not requested.")] = None
+    pushed: Annotated[PushedRow | None, doc("Result at the registrar; null when not requested.")] = None
 
 
 class RenewalsUpdated(BulkReply):
@@ -206,28 +198,10 @@ class RenewalsUpdated(BulkReply):
     digest: Annotated[str, doc("Digest of all changes, to request exactly these after a dry run.")]
 
 
-class RenewalCalendarLink(Reply):
-    """The link of a renewal calendar; it is shown once."""
-
-    shown_once: ClassVar[frozenset[str]] = frozenset({"url"})
-
-    url: Annotated[
-        str | None,
-        doc(
-            "Subscribe to it in a calendar program. It is the only credential. Absent if an "
-            "Idempotency-Key repeats the response."
-        ),
-    ] = None
-    created_at: Annotated[datetime, doc("When the link was made.")]
-
-
 def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | None]) -> RenewalsUpdated:
     """Return the result of each row, and its result at the registrar."""
     rows = [
-        RenewalRowResult(
-            **{member.name: getattr(each, member.name) for member in fields(each)},
-            pushed=None if sent is None else PushedReply.from_record(sent),
-        )
+        RenewalRowResult(**{member.name: getattr(each, member.name) for member in fields(each)}, pushed=sent)
         for each, sent in zip(results, pushed, strict=True)
     ]
     return RenewalsUpdated(results=rows, summary=summarize(results), digest=digest_changes(results))

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from builders.kit.limits import maximums
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import HIDDEN, resource
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars.records import HeldStatus, TransferDirection, TransferState
 
@@ -63,7 +64,7 @@ class Rule:
     effective_from: Annotated[date | None, doc("The first day; null: not known.")] = None
     effective_to: Annotated[date | None, doc("The last day; null: not known.")] = None
     status: Annotated[RuleStatus, doc("Always `in_force` here.")]
-    meaning: str
+    meaning: Annotated[str, HIDDEN]
     source: Annotated[str, doc("Document that contains the rule.")]
 
     def is_applied(self, on: date) -> bool:
@@ -84,12 +85,12 @@ class RuleOutcome(StrEnum):
     INFORMS = "informs"  # it forbids nothing
 
 
+@resource("AppliedTransferRule")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedRule:
-    """A rule that is in force for a domain, and its result."""
+class AppliedRule(Rule):
+    """A rule that is in force for the domain."""
 
-    rule: Rule
-    outcome: RuleOutcome
+    outcome: Annotated[RuleOutcome, doc("The effect of the rule on the domain.")]
 
 
 class FactSource(StrEnum):
@@ -138,16 +139,17 @@ EligibleAt = Annotated[
 BlockedBy = Annotated[Sequence[TransferBlock], doc("All obstacles to a transfer.")]
 
 
+@resource("EligibilityReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eligibility:
-    """Whether a domain may move. None: its rules or facts are not known."""
+    """Whether a domain may move to another registrar."""
 
     transferable: Annotated[
         bool | None, doc("Null when the rules, or the day of the registration, are not known.")
     ]
     eligible_at: EligibleAt
     blocked_by: BlockedBy
-    rules_applied: Sequence[AppliedRule]
+    rules_applied: Annotated[Sequence[AppliedRule], HIDDEN]
 
 
 class MoveState(StrEnum):

@@ -8,7 +8,6 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
-from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
@@ -18,6 +17,7 @@ from builders.portfolio.registrars.records import HeldStatus, TransferDirection
 from builders.portfolio.transfers import rules, states
 from builders.portfolio.transfers.records import (
     MAX_REASON,
+    AppliedRule,
     BlockedBy,
     CodeDelivery,
     CodeOptions,
@@ -25,8 +25,6 @@ from builders.portfolio.transfers.records import (
     EligibleAt,
     IssuedCode,
     MoveState,
-    Rule,
-    RuleOutcome,
     SourceName,
     TransferSource,
     TransferStep,
@@ -40,11 +38,6 @@ REGENERATE = "Whether you want a new code: `instructions` explain how to get one
 Time = datetime | None
 
 
-@with_members(reply_members(Eligibility, omit={"rules_applied"}))
-class EligibilityReply(Reply):
-    """Whether a domain may move to another registrar."""
-
-
 class LastAuthCode(Reply):
     """The last request for the auth code; all null before the first."""
 
@@ -53,17 +46,6 @@ class LastAuthCode(Reply):
         CodeDelivery | None, doc("How it was delivered; `pending` when the registrar did not answer.")
     ]
     expires_at: Annotated[Time, doc("End of its validity; null if the registrar does not report it.")]
-
-
-@with_members(reply_members(Rule, omit={"meaning"}))
-class _RuleShown(Reply):
-    pass
-
-
-class AppliedTransferRule(_RuleShown):
-    """A rule that is in force for the domain."""
-
-    outcome: Annotated[RuleOutcome, doc("The effect of the rule on the domain.")]
 
 
 class TransferReply(Reply):
@@ -97,7 +79,7 @@ class TransferReply(Reply):
     completed_at: Annotated[Time, doc("When it was completed, failed or cancelled.")]
     steps: Annotated[list[TransferStep], doc("The steps in their order.")]
     sources: Annotated[list[TransferSource], doc("The queried sources and the time of each query.")]
-    rules_applied: Annotated[list[AppliedTransferRule], doc("The rules in force, each with its result.")]
+    rules_applied: Annotated[list[AppliedRule], doc("The rules in force, each with its result.")]
 
 
 def transfer_reply(situation: Situation) -> TransferReply:
@@ -136,9 +118,6 @@ def transfer_reply(situation: Situation) -> TransferReply:
         completed_at=move and move.ended_at,
         steps=states.list_steps(state, move, code, eligibility, has_code=has_code),
         sources=_sources(situation, now=now),
-        rules_applied=[
-            AppliedTransferRule.from_record(each.rule, outcome=each.outcome) for each in eligibility.rules_applied
-        ],
     )
 
 
@@ -191,7 +170,7 @@ class AuthCodeReply(WriteReply):
     ]
     dashboard_url: Annotated[str | None, doc("The registrar's website for the domain; null: not known.")]
     instructions: Annotated[list[str], doc("What to do next.")]
-    eligibility: Annotated[EligibilityReply, doc("Whether the domain may move now.")]
+    eligibility: Annotated[Eligibility, doc("Whether the domain may move now.")]
     requested_at: Annotated[datetime, doc("When the code was requested.")]
     audit_id: Annotated[UUID, doc("The entry in the audit list of the portfolio's account.")]
 

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, date, datetime, time, timedelta
 from importlib.resources import files
 
@@ -82,7 +83,7 @@ def decide(facts: TransferFacts, *, now: datetime) -> Eligibility:
     blocks: list[TransferBlock] = []
     for rule in list_rules(facts.tld, now=now):
         outcome, block = _apply(rule, facts, now)
-        applied.append(AppliedRule(rule=rule, outcome=outcome))
+        applied.append(AppliedRule(**asdict(rule), outcome=outcome))
         blocks += [block] if block else []
     ends = [each.until for each in blocks if not is_liftable(each)]
     times = [each for each in ends if each is not None]

@@ -158,7 +158,7 @@ def state_of(move: Move | None, code: CodeRequest | None, eligibility: Eligibili
         return MoveState.AUTH_CODE_ISSUED
     applied = eligibility.rules_applied
     is_unlocked = any(
-        each.rule.rule is RuleName.REGISTRAR_LOCK and each.outcome is RuleOutcome.PASSES for each in applied
+        each.rule is RuleName.REGISTRAR_LOCK and each.outcome is RuleOutcome.PASSES for each in applied
     )
     return MoveState.UNLOCKED if is_unlocked else MoveState.ELIGIBLE
 
