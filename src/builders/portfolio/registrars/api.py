@@ -38,7 +38,7 @@ from builders.portfolio.registrars.errors import (
     RunNotFound,
 )
 from builders.portfolio.registrars.findings import Filters, ReconcileReport
-from builders.portfolio.registrars.records import ImportMode, InventoryFilters
+from builders.portfolio.registrars.records import Disconnection, ImportMode, InventoryFilters, InventoryImport
 from builders.portfolio.runs import runs
 from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows
@@ -130,12 +130,11 @@ async def disconnect_registrar(
     keep_inventory: Annotated[
         bool, Query(description="False: also delete the listed domains of the registrar.")
     ] = True,
-) -> replies.RegistrarDisconnected:
+) -> Disconnection:
     """Disconnect a registrar and erase its credentials. A repeated request has no effect."""
-    ended = await changes.disconnect(
+    return await changes.disconnect(
         conn, access=access, provider=provider, name=connection, keeps_inventory=keep_inventory
     )
-    return replies.RegistrarDisconnected.from_record(ended)
 
 
 @dataclass(kw_only=True)
@@ -165,6 +164,7 @@ async def list_registrar_inventory(
 
 @router.post(
     "/inventory/import",
+    response_model=replies.InventoryImportReply,
     responses=problems(ProviderNotFound, NotConnected, ConnectionAmbiguous, ConnectionLimit, InventoryLimit),
     dependencies=[rate_limit(INVENTORY_IMPORTS), body_limit(MAX_BYTES, exceeds=True), heavy()],
     openapi_extra=TEXT_CSV,
@@ -174,7 +174,7 @@ async def import_registrar_inventory(
     access: Writer,
     pool: Pool,
     options: Annotated[FileOptions, Depends(FileOptions)],
-) -> replies.InventoryImportReply:
+) -> InventoryImport:
     """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
     Send JSON with a CSV file as text, rows, or names. Or send a CSV file or workbook as the body, with
@@ -186,10 +186,9 @@ async def import_registrar_inventory(
     query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
     read = await inventory_imports.read_inventory(body.new_import(query))
     async with pool.transaction() as conn:
-        made = await inventory_imports.import_inventory(
+        return await inventory_imports.import_inventory(
             conn, account_id=access.portfolio_id, member_id=access.member_id, read=read
         )
-    return replies.import_reply(made)
 
 
 @router.post("/sync", responses=problems(ProviderNotFound, NotConnected), dependencies=[rate_limit(SYNCS)])

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID, uuid5
 
-from fastapi import Query
+from pydantic import Field
 
 from builders.kit.http.pagination import NextCursor
 from builders.kit.values.docs import doc
@@ -127,10 +127,10 @@ class Filters:
     """Which findings are wanted, as the query has it. None: all."""
 
     provider: Annotated[
-        str | None, Query(max_length=80, description="Only findings about this registrar."), Lowered
+        str | None, Field(max_length=80), doc("Only findings about this registrar."), Lowered
     ] = None
-    category: Annotated[FindingCategory | None, Query(description="Only findings of this category.")] = None
-    min_severity: Annotated[FindingSeverity, Query(description="Only findings of at least this severity.")] = (
+    category: Annotated[FindingCategory | None, doc("Only findings of this category.")] = None
+    min_severity: Annotated[FindingSeverity, doc("Only findings of at least this severity.")] = (
         FindingSeverity.INFO
     )
 

@@ -11,15 +11,17 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import Query
+from pydantic import Field
 
 from builders.kit.limits import maximums
-from builders.kit.rows import RowResult
+from builders.kit.rows import BulkSummary, RowResult, summarize
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.sources import SentTable, TableOptions
+from builders.kit.values import clock, domain_names
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
+from builders.kit.values.resources import HIDDEN, MONEY, resource
 from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.sources import ApiSource, Topic
@@ -49,6 +51,7 @@ class AuthCodeDelivery(StrEnum):
     UNSUPPORTED = "unsupported"
 
 
+@resource("RegistrarCapabilities")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """Capabilities of the API of a registrar."""
@@ -67,15 +70,20 @@ class Capabilities:
     sandbox: Annotated[bool, doc("The registrar has a sandbox.")] = False
 
 
+@resource("RegistrarCredentialField")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialField:
-    """A member of the credentials of a registrar."""
+    """A credential that a registrar needs."""
 
-    name: str
-    label: str
-    is_secret: bool = True
-    is_required: bool = True
-    instead_of: Sequence[str] = ()  # required credentials that are not needed beside it
+    name: Annotated[str, doc("Name of the member of `credentials`.")]
+    label: Annotated[str, doc("The registrar's name of the credential.")]
+    is_secret: Annotated[bool, Field(serialization_alias="secret", description="Whether it is a secret.")] = True
+    is_required: Annotated[
+        bool, Field(serialization_alias="required", description="Whether the registrar needs it.")
+    ] = True
+    instead_of: Annotated[
+        Sequence[str], doc("Required credentials that are not needed beside this one.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,9 +271,10 @@ class ConnectionStatus(StrEnum):
     NEVER_SYNCED = "never_synced"
 
 
+@resource("RegistrarCredential")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialHint:
-    """A credential that is set, as it may be shown."""
+    """A credential that is set; it is never shown again."""
 
     name: Annotated[str, doc("Name of the credential.")]
     last4: Annotated[str | None, doc("Its last four characters; null for a short secret.")]
@@ -344,6 +353,7 @@ class SavedConnection:
     unknown: Sequence[str]  # names of credentials that the registrar does not have
 
 
+@resource("RegistrarDisconnected")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disconnection:
     """Result of a disconnection."""
@@ -368,9 +378,16 @@ ConnectionId = Annotated[UUID, doc("Identifier of the connection.")]
 Source = Annotated[InventorySource, doc("Source: the registrar's `api`, or an `import`.")]
 
 
+@resource(
+    "HeldDomainReply",
+    computed={
+        "unicode": "The domain in Unicode.",
+        "in_portfolio": "Whether the portfolio has the domain.",
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """A domain at a connection. None: the registrar does not say."""
+    """A domain that a registrar holds. Null means that the registrar does not report the value."""
 
     connection_id: ConnectionId
     provider: Provider
@@ -383,9 +400,9 @@ class Holding:
     status: Annotated[HeldStatus, doc("Its state at the registrar.")]
     status_raw: Annotated[str | None, doc("Its state in the registrar's own words.")]
     nameservers: Annotated[Sequence[str] | None, doc("Its name servers.")]
-    renewal_price: Annotated[Money | None, doc("The registrar's renewal price.")]
+    renewal_price: Annotated[Money | None, doc("The registrar's renewal price."), MONEY]
     source: Source
-    listing_id: UUID  # the last listing that had it
+    listing_id: Annotated[UUID, HIDDEN]  # the last listing that had it
     first_seen_at: Annotated[datetime, doc("The first listing that had it.")]
     last_seen_at: Annotated[datetime, doc("The last listing that had it.")]
     missing_since: Annotated[
@@ -398,7 +415,18 @@ class Holding:
         UUID | None, doc("Identifier of the portfolio domain; null without one.")
     ] = None
 
+    @property
+    def unicode(self) -> str:
+        """Return the domain in Unicode."""
+        return domain_names.unicode_of(self.domain)
 
+    @property
+    def in_portfolio(self) -> bool:
+        """Return whether the portfolio has the domain, for one of a list."""
+        return self.domain_id is not None
+
+
+@resource("SnapshotReply", computed={"age_s": "Seconds since then."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """The latest listing of a connection."""
@@ -411,28 +439,27 @@ class Snapshot:
     domains: Annotated[int, doc("Number of domains in the listing.")]
     last_complete_at: Annotated[datetime | None, doc("The latest complete listing; null without one.")]
 
+    @property
+    def age_s(self) -> int:
+        """Return the seconds since it ended."""
+        return max(0, int((clock.now() - self.taken_at).total_seconds()))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryFilters:
     """Which holdings are listed, as the query has it. None: any."""
 
     provider: Annotated[
-        str | None, Query(max_length=80, description="Only domains at this registrar."), Lowered
+        str | None, Field(max_length=80), doc("Only domains at this registrar."), Lowered
     ] = None
-    domain_id: Annotated[UUID | None, Query(description="Only this domain of the portfolio.")] = None
+    domain_id: Annotated[UUID | None, doc("Only this domain of the portfolio.")] = None
     matched: Annotated[
         bool | None,
-        Query(
-            description="Only domains that the portfolio has; with `false`, only domains that it does not have."
-        ),
+        doc("Only domains that the portfolio has; with `false`, only domains that it does not have."),
     ] = None
     stale: Annotated[
         bool | None,
-        Query(
-            description=(
-                "Only domains that are missing or were not listed for 48 hours; with `false`, only the others."
-            )
-        ),
+        doc("Only domains that are missing or were not listed for 48 hours; with `false`, only the others."),
     ] = None
 
 
@@ -455,9 +482,10 @@ class NewInventoryImport:
     dry_run: bool
 
 
+@resource("InventoryImportReply", computed={"summary": "How many rows had each outcome."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryImport:
-    """Result of an import, or of its dry run."""
+    """Result of an import in the inventory and in the portfolio, by row."""
 
     import_id: Annotated[UUID, doc("Identifier of the import.")]
     provider: Provider
@@ -472,3 +500,8 @@ class InventoryImport:
     results: Annotated[
         Sequence[RowResult], doc("Results in the order of the source; `id` is that of the portfolio domain.")
     ]
+
+    @property
+    def summary(self) -> BulkSummary:
+        """Return how many rows had each outcome."""
+        return summarize(self.results)

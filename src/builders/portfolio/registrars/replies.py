@@ -11,19 +11,16 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
-from builders.kit.http.bulk import BulkReply
-from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.members import written_of
 from builders.kit.http.pagination import NextCursor
 from builders.kit.pages import Page
-from builders.kit.rows import summarize
-from builders.kit.values import clock, domain_names
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.portfolio.registrars.records import (
     Capabilities,
     ConnectionStatus,
+    CredentialField,
     CredentialHint,
-    Disconnection,
     Environment,
     Holding,
     InventoryImport,
@@ -35,7 +32,9 @@ from builders.portfolio.registrars.records import (
 )
 from builders.portfolio.runs.members import PartReply, RunReply
 from builders.portfolio.runs.records import MAX_DETAILS, Part, PartState, Run
+from builders.portfolio.team.visibility import visible
 
+InventoryImportReply = written_of(InventoryImport, "InventoryImportReply")
 MAX_SHOWN = 80  # characters of an unknown name
 SYNC = "/v1/portfolio/registrars/sync"
 _LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")  # of Markdown: the text of a profile is for the docs too
@@ -72,28 +71,6 @@ def drop_reply(domains: int, *, provider: str, since: datetime | None) -> Suspic
     )
 
 
-class RegistrarCredentialField(Reply):
-    """A credential that a registrar needs."""
-
-    name: Annotated[str, doc("Name of the member of `credentials`.")]
-    label: Annotated[str, doc("The registrar's name of the credential.")]
-    secret: Annotated[bool, Field(validation_alias="is_secret", description="Whether it is a secret.")]
-    required: Annotated[bool, Field(validation_alias="is_required", description="Whether the registrar needs it.")]
-    instead_of: Annotated[
-        list[str], Field(description="Required credentials that are not needed beside this one.")
-    ]
-
-
-@with_members(reply_members(CredentialHint))
-class RegistrarCredential(Reply):
-    """A credential that is set; it is never shown again."""
-
-
-@with_members(reply_members(Capabilities))
-class RegistrarCapabilities(Reply):
-    """Capabilities of the API of a registrar."""
-
-
 class RegistrarReply(Reply):
     """A registrar, and the portfolio's connection to it."""
 
@@ -111,11 +88,11 @@ class RegistrarReply(Reply):
     environment: Annotated[Environment | None, doc("Environment of the registrar's API.")]
     environments: Annotated[list[Environment], doc("The environments that the registrar has.")]
     base_url: Annotated[str | None, doc("Base URL of requests instead of the registrar's; with a test key only.")]
-    credential_fields: Annotated[list[RegistrarCredentialField], doc("The required credentials.")]
+    credential_fields: Annotated[list[CredentialField], doc("The required credentials.")]
     credentials_set: Annotated[
-        list[RegistrarCredential], doc("The stored credentials; empty for a role that does not manage registrars.")
+        list[CredentialHint], doc("The stored credentials; empty for a role that does not manage registrars.")
     ]
-    capabilities: Annotated[RegistrarCapabilities, doc("Capabilities of the registrar's API.")]
+    capabilities: Annotated[Capabilities, doc("Capabilities of the registrar's API.")]
     api_verified: Annotated[
         bool, doc("False: the source is other API clients, not the registrar's documentation.")
     ]
@@ -199,40 +176,12 @@ def _members(item: RegistrarItem) -> Mapping[str, Any]:
     }
 
 
-@with_members(reply_members(Disconnection))
-class RegistrarDisconnected(Reply):
-    """Result of a disconnection."""
-
-
-@with_members(reply_members(Holding, omit={"listing_id"}))
-class _HeldDomain(Reply):
-    pass
-
-
-class HeldDomainReply(_HeldDomain):
-    """A domain that a registrar holds. Null means that the registrar does not report the value."""
-
-    unicode: Annotated[str, doc("The domain in Unicode.")]
-    in_portfolio: Annotated[bool, doc("Whether the portfolio has the domain.")]
-
-
-@with_members(reply_members(Snapshot))
-class _SnapshotShown(Reply):
-    pass
-
-
-class SnapshotReply(_SnapshotShown):
-    """The latest listing of a connection."""
-
-    age_s: Annotated[int, doc("Seconds since then.")]
-
-
 class RegistrarInventory(Reply):
     """A page of domains that registrars hold."""
 
-    items: Annotated[list[HeldDomainReply], doc("The domains of this page, by name.")]
+    items: Annotated[list[Holding], doc("The domains of this page, by name.")]
     next_cursor: NextCursor
-    snapshots: Annotated[list[SnapshotReply], doc("The latest listing of each connection.")]
+    snapshots: Annotated[list[Snapshot], doc("The latest listing of each connection.")]
     redacted: Annotated[list[str], doc("`finance` if amounts are omitted; else empty.")]
 
 
@@ -240,34 +189,10 @@ def inventory_reply(
     page: Page[Holding], snapshots: Sequence[Snapshot], *, shows_finance: bool
 ) -> RegistrarInventory:
     """Return a page of the inventory; without finance, without prices."""
-    now = clock.now()
-    return RegistrarInventory(
-        items=[
-            HeldDomainReply.from_record(
-                each,
-                unicode=domain_names.unicode_of(each.domain),
-                renewal_price=each.renewal_price if shows_finance else None,
-                in_portfolio=each.domain_id is not None,
-            )
-            for each in page.items
-        ],
-        next_cursor=page.next_cursor,
-        snapshots=[
-            SnapshotReply.from_record(each, age_s=max(0, int((now - each.taken_at).total_seconds())))
-            for each in snapshots
-        ],
-        redacted=[] if shows_finance else ["finance"],
+    reply = RegistrarInventory(
+        items=list(page.items), next_cursor=page.next_cursor, snapshots=list(snapshots), redacted=[]
     )
-
-
-@with_members(reply_members(InventoryImport))
-class InventoryImportReply(BulkReply):
-    """Result of an import in the inventory and in the portfolio, by row."""
-
-
-def import_reply(made: InventoryImport) -> InventoryImportReply:
-    """Return an import with the results of its rows."""
-    return InventoryImportReply.from_record(made, summary=summarize(made.results))
+    return visible(reply, shows_finance=shows_finance)
 
 
 class RunCounts(Reply):

@@ -9,17 +9,14 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
+from builders.kit.db.columns import columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import account_lock, constructor, query
 from builders.kit.values import clock
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, CredentialHint
 
 STALE_INTERVALS = 2  # without a sync
-COLUMNS = """
-    account_id, id, provider, name, label, environment, base_url, hints, is_enabled, sync_interval_hours, status,
-    status_detail, last_sync_at, last_billing_sync_at, next_allowed_at, suspected_drop, suspected_drop_at,
-    disconnected_at, version, created_at, updated_at
-"""
+COLUMNS = columns_of(Connection)
 
 
 # A stored one only in the expected version: the second of two concurrent changes finds another version.
