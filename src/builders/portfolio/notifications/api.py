@@ -18,8 +18,10 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.pages import Page
 from builders.kit.values import clock
 from builders.portfolio.notifications import event_kinds, notices, preferences, schemas, store
+from builders.portfolio.notifications.records import Notice
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
+from builders.portfolio.team.visibility import visible
 from builders.webhooks import simulation
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import CatalogEvent
@@ -58,13 +60,13 @@ async def update_notification_preferences(
     return schemas.preferences_written(changed, body)
 
 
-@router.get("/notifications", response_model=PageReply[schemas.PortfolioNoticeReply], openapi_extra=BEYOND_SPEC)
+@router.get("/notifications", response_model=PageReply[Notice], openapi_extra=BEYOND_SPEC)
 async def list_notices(
     access: Reader,
     conn: Reads,
     page: PageQuery,
     unread: Annotated[bool, Query(description="Only notices that are not marked as read.")] = False,
-) -> Page[schemas.PortfolioNoticeReply]:
+) -> Page[Notice]:
     """List your notices in the portfolio, newest first."""
     rows = await (store.list_unread if unread else store.list_notices)(
         conn,
@@ -73,9 +75,7 @@ async def list_notices(
         before=page.before_id,
         limit=page.limit + 1,
     )
-    found = page.cut(rows, lambda each: [str(each.id)])
-    items = [schemas.notice_reply(each, shows_finance=access.shows_finance) for each in found.items]
-    return Page(items=items, next_cursor=found.next_cursor)
+    return visible(page.cut(rows, lambda each: [str(each.id)]), shows_finance=access.shows_finance)
 
 
 @router.post("/notifications/read", openapi_extra=BEYOND_SPEC)

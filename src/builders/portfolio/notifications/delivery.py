@@ -81,7 +81,7 @@ async def _load_base_prices(
     conn: Conn, account_id: UUID, notices: Sequence[Notice], today: Today
 ) -> Mapping[Money, Money]:
     """Return the prices of notices about expiries in the base currency, at the rates of today, without others."""
-    prices = {each.money for each in notices if each.expires_on is not None and each.money is not None}
+    prices = {each.amount for each in notices if each.expires_on is not None and each.amount is not None}
     if not prices:
         return {}
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
@@ -159,7 +159,7 @@ def _renewals(
         domain = None if notice.domain_id is None else domains.get(notice.domain_id)
         if domain is None or notice.expires_on is None:
             continue
-        price = None if base_prices is None else notice.money
+        price = None if base_prices is None else notice.amount
         base_price = None if price is None or base_prices is None else base_prices.get(price)
         renewals.append(
             Renewal(

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from builders.kit.events import outbox
-from builders.portfolio.notifications.records import Severity, Topic
+from builders.portfolio.notifications.records import COST_EXCEEDED, Severity, Topic
 from builders.webhooks import catalog
 from builders.webhooks.records import CatalogEvent
 
@@ -24,7 +24,6 @@ PORTFOLIO = ("portfolio_domain", "registrar", "renewal", "parking", "transfer", 
 ACCOUNT = ("account", "api_key", "email", "invoice", "onboarding", "profile", "session", "webhook")
 PREFERRED = tuple(f"{area}.*" for area in PORTFOLIO)
 UPCOMING, OVERDUE = "portfolio.renewal.upcoming", "portfolio.renewal.overdue"
-COST_EXCEEDED = "portfolio.renewal.cost_exceeded"
 PART_READ = "provider_list_incomplete"  # the code of a sync that could read a list in part only
 TRANSFER_STARTED = "portfolio.transfer.started"
 

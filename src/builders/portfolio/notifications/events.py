@@ -10,8 +10,8 @@ from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
-from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, OVERDUE, UPCOMING
-from builders.portfolio.notifications.records import Severity
+from builders.portfolio.notifications.event_kinds import OVERDUE, UPCOMING
+from builders.portfolio.notifications.records import COST_EXCEEDED, Severity
 
 
 class ExpiryNoticeData(BaseModel):

@@ -19,7 +19,6 @@ from builders.portfolio.domains.records import ExpiringDomain
 from builders.portfolio.domains.today import Today
 from builders.portfolio.notifications import event_kinds, rules, store
 from builders.portfolio.notifications.event_kinds import (
-    COST_EXCEEDED,
     EVENT_KINDS,
     OVERDUE,
     PREFERRED,
@@ -35,16 +34,17 @@ from builders.portfolio.notifications.events import (
 )
 from builders.portfolio.notifications.preferences import get_preferences, list_recipients
 from builders.portfolio.notifications.records import (
+    COST_EXCEEDED,
     SAMPLE_EVENT,
     Channel,
     NewNotice,
-    Notice,
     NoticeKind,
     Preferences,
     Recipient,
     Samples,
     Severity,
     Suppression,
+    count_days,
 )
 from builders.portfolio.team.records import Access, TeamRole
 from builders.webhooks import catalog, simulation
@@ -141,16 +141,11 @@ def _expiry_notices(
             threshold_days=threshold,
             expires_on=expires_on,
             auto_renew=domain.auto_renew,
-            money=None if price is None or currency is None else Money(price, currency),
+            amount=None if price is None or currency is None else Money(price, currency),
             title=f"{domain.domain} {verb} {when}.",
         )
         if notice is not None:
             yield notice
-
-
-def count_days(days: int) -> str:
-    """Return a number of days in words."""
-    return f"{days} day{'' if days == 1 else 's'}"
 
 
 async def notify_of_costs(
@@ -170,7 +165,7 @@ async def notify_of_costs(
                 subject_id=ids.NIL,
                 due_on=cost.month,
                 month=cost.month,
-                money=cost.total,
+                amount=cost.total,
                 title=f"The renewals of {cost.month:%B %Y} cost more than your limit.",
             )
         )
@@ -244,18 +239,6 @@ async def add_sample(conn: Conn, *, account_id: UUID, member_id: UUID) -> UUID:
     )
     await store.insert_notices(conn, new=[sample], now=now)
     return notice_id
-
-
-def why_of(notice: Notice) -> str:
-    """Return why a notice was made, and which preference stops others like it."""
-    if notice.event == SAMPLE_EVENT:
-        return "A sample was requested with a key of your account."
-    if notice.event == COST_EXCEEDED:
-        return "`cost_alert.monthly_renewals_above` is set; null stops these notices."
-    if notice.threshold_days is not None:
-        stop = "`expiry.thresholds`, `muted_domains` and `muted_tags` stop these notices"
-        return f"The threshold of {count_days(notice.threshold_days)} in your preferences is reached; {stop}."
-    return f"You are notified of {notice.event}; `events.{notice.event}.enabled` false stops these notices."
 
 
 async def prune_notices(database: Database) -> None:

@@ -1,11 +1,11 @@
 """Records of a portfolio's notifications."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer
@@ -13,11 +13,13 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer
 from builders.kit.values.docs import CreatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
+from builders.kit.values.resources import HIDDEN, MONEY, resource
 from builders.portfolio.team.records import TeamRole
 from builders.webhooks.records import AttemptedDelivery
 
 MIN_DAYS, MAX_DAYS = -30, 365  # of an expiry threshold
 SAMPLE_EVENT = "portfolio.notification.test"  # of a sample in the list; it is not published
+COST_EXCEEDED = "portfolio.renewal.cost_exceeded"
 
 
 class Channel(StrEnum):
@@ -243,7 +245,7 @@ class _Content:
     """What a notice says, and when its email is due."""
 
     id: Annotated[UUID, doc("Identifier of the notice.")]
-    member_id: UUID
+    member_id: Annotated[UUID, HIDDEN]
     event: Annotated[str, doc("Name of the event that the notice is about.")]
     severity: Annotated[Severity, doc("Severity of the notice.")]
     title: Annotated[str, doc("The notice in a sentence, as of `created_at`.")]
@@ -253,7 +255,11 @@ class _Content:
     expires_on: Annotated[date | None, doc("The expiry when the notice was made; else null.")] = None
     auto_renew: Annotated[bool | None, doc("Whether the registrar renews it; null when unknown.")] = None
     month: Annotated[date | None, doc("First day of the month of a cost alert; else null.")] = None
-    money: Money | None = None
+    amount: Annotated[
+        Money | None,
+        doc("Renewal price of the domain, or renewals of the month; null if unknown."),
+        MONEY,
+    ] = None
     email_at: Annotated[datetime | None, doc("When its email will be sent; null when none is pending.")] = None
     held_by: Annotated[Suppression | None, doc("Why the email is or was delayed; null without a delay.")] = None
 
@@ -272,13 +278,37 @@ class NewNotice(_Content):
     is_repeated: bool = False  # whether one with the same key is made on a later day, until it is acknowledged
 
 
+def count_days(days: int) -> str:
+    """Return a number of days in words."""
+    return f"{days} day{'' if days == 1 else 's'}"
+
+
+@resource(
+    "PortfolioNoticeReply",
+    computed={"why": "Reason of the notice, and the preference that disables such notices."},
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(_Content):
-    """A notice to a member."""
+    """A notice to you about the portfolio."""
 
-    emailed_at: datetime | None
+    emailed_at: Annotated[datetime | None, HIDDEN]
     created_at: CreatedAt
     read_at: Annotated[datetime | None, doc("When it was marked as read; null while unread.")]
     acknowledged_at: Annotated[
         datetime | None, doc("When it was acknowledged, which ends its repetition; null before.")
     ]
+    redacted: Annotated[
+        Sequence[Literal["finance"]], doc("`finance` when your role does not see `amount`.")
+    ] = ()
+
+    @property
+    def why(self) -> str:
+        """Return why it was made, and which preference stops others like it."""
+        if self.event == SAMPLE_EVENT:
+            return "A sample was requested with a key of your account."
+        if self.event == COST_EXCEEDED:
+            return "`cost_alert.monthly_renewals_above` is set; null stops these notices."
+        if self.threshold_days is not None:
+            stop = "`expiry.thresholds`, `muted_domains` and `muted_tags` stop these notices"
+            return f"The threshold of {count_days(self.threshold_days)} in your preferences is reached; {stop}."
+        return f"You are notified of {self.event}; `events.{self.event}.enabled` false stops these notices."

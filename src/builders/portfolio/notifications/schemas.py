@@ -17,14 +17,12 @@ from builders.kit.http.bodies import (
     WriteReply,
     unknown_fields,
 )
-from builders.kit.http.members import Members, reply_members, with_members
+from builders.kit.http.members import Members, with_members
 from builders.kit.values import domain_names, texts
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
 from builders.kit.values.suggestions import find_similar
 from builders.kit.values.texts import checked
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS
-from builders.portfolio.notifications.notices import why_of
 from builders.portfolio.notifications.records import (
     MAX_DAYS,
     MIN_DAYS,
@@ -34,7 +32,6 @@ from builders.portfolio.notifications.records import (
     CostAlert,
     Digest,
     Expiry,
-    Notice,
     OwnPreferences,
     Preferences,
     QuietHours,
@@ -48,19 +45,6 @@ MAX_MARKED = 500
 MAX_MUTED = 1000
 MAX_THRESHOLDS = 50
 _NONE: list[UUID] = []
-
-
-@with_members(reply_members(Notice, omit={"member_id", "money", "emailed_at"}))
-class _NoticeShown(Reply):
-    pass
-
-
-class PortfolioNoticeReply(_NoticeShown):
-    """A notice to you about the portfolio."""
-
-    why: Annotated[str, doc("Reason of the notice, and the preference that disables such notices.")]
-    amount: Annotated[Money | None, doc("Renewal price of the domain, or renewals of the month; null if unknown.")]
-    redacted: Annotated[list[Literal["finance"]], doc("`finance` when your role does not see `amount`.")]
 
 
 class NoticesRead(Body):
@@ -80,16 +64,6 @@ class NoticesAcknowledgedReply(WriteReply):
     """Result of an acknowledgement."""
 
     acknowledged: Annotated[int, doc("Number of notices that were not acknowledged before.")]
-
-
-def notice_reply(notice: Notice, *, shows_finance: bool) -> PortfolioNoticeReply:
-    """Return a notice; money is null for a role that does not see it."""
-    return PortfolioNoticeReply.from_record(
-        notice,
-        why=why_of(notice),
-        amount=notice.money if shows_finance else None,
-        redacted=[] if shows_finance else ["finance"],
-    )
 
 
 class PortfolioEventReply(Reply):

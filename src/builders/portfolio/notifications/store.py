@@ -72,7 +72,7 @@ _make = constructor(Notice)
 
 
 def _notice(*, amount: Decimal | None, currency: str | None, **columns: Any) -> Notice:
-    return _make(money=None if amount is None or currency is None else Money(amount, currency), **columns)
+    return _make(amount=None if amount is None or currency is None else Money(amount, currency), **columns)
 
 
 async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime) -> frozenset[UUID]:
@@ -83,7 +83,7 @@ async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime)
     made: set[UUID] = set()
     for is_repeated in (False, True):
         rows = [
-            asdict(each) | ({"amount": each.money.amount, "currency": each.money.currency} if each.money else {})
+            asdict(each) | ({"amount": each.amount.amount, "currency": each.amount.currency} if each.amount else {})
             for each in new
             if each.is_repeated is is_repeated
         ]

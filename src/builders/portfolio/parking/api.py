@@ -51,7 +51,7 @@ async def get_parking(
     found = await report.get_report(
         conn, account_id=access.portfolio_id, query=query, page=page, shows_finance=access.shows_finance
     )
-    return replies.report_reply(found)
+    return replies.report_reply(found, shows_finance=access.shows_finance)
 
 
 @router.get(

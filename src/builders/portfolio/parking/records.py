@@ -8,13 +8,15 @@ from enum import StrEnum
 from typing import Annotated, TypeAlias
 from uuid import UUID
 
-from fastapi import Query
+from pydantic import Field
 
 from builders.kit.limits import maximums
 from builders.kit.pages import Page
 from builders.kit.rows import RowProblem, RowResult
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
+from builders.kit.values.resources import resource
 from builders.portfolio.domains.records import Domain
 
 # Of a request: a month of 3,000 domains, by day.
@@ -140,12 +142,13 @@ class DayRevenue:
         )
 
 
+@resource("ParkingReportPeriod", computed={"days": "Number of days."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """Days of a report, both included."""
+    """The days of the report."""
 
-    since: date
-    until: date
+    since: Annotated[date, Field(serialization_alias="from", description="The first day, of the account.")]
+    until: Annotated[date, Field(serialization_alias="to", description="The last day.")]
 
     @property
     def days(self) -> int:
@@ -162,13 +165,14 @@ class Period:
 class ReportQuery:
     """Which revenue a report contains, as the query has it, and how it is grouped."""
 
-    days: Annotated[int, Query(ge=1, le=MAX_REPORT, description="Days of the report, up to today.")] = 30
-    domain: Annotated[str | None, Query(description="Only this domain: its name or identifier.")] = None
+    days: Annotated[int, Field(ge=1, le=MAX_REPORT), doc("Days of the report, up to today.")] = 30
+    domain: Annotated[str | None, doc("Only this domain: its name or identifier.")] = None
     provider: Annotated[
         Annotated[str, texts.checked(provider_name, "text_form")] | None,
-        Query(max_length=MAX_PROVIDER, description="Only revenue of this provider."),
+        Field(max_length=MAX_PROVIDER),
+        doc("Only revenue of this provider."),
     ] = None
-    group_by: Annotated[GroupBy, Query(description="The grouping of the items.")] = GroupBy.DOMAIN
+    group_by: Annotated[GroupBy, doc("The grouping of the items.")] = GroupBy.DOMAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +273,7 @@ class ReportTotals:
     sums: Sums
     by_currency: Sequence[Money]  # as recorded
     domains: int  # with rows in the period
-    renewal_cost: Decimal | None  # of these domains for the days of the period; None: not shown to the role
+    renewal_cost: Decimal  # of these domains for the days of the period
     unknown_renewal_price: int  # domains that the renewal cost leaves out
 
 
@@ -282,7 +286,6 @@ class Report:
     page: Page[ReportItem]
     totals: ReportTotals
     daily: Sequence[ReportItem]
-    shows_finance: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply
@@ -14,7 +14,9 @@ from builders.kit.sheets.detection import DetectedTable
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, ExactMoney, Money
-from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiFlag, Sums, show_ratio
+from builders.kit.values.resources import MONEY
+from builders.portfolio.parking.records import GroupBy, Period, Report, ReportItem, RoiFlag, Sums, show_ratio
+from builders.portfolio.team.visibility import visible
 
 
 class ParkingRevenueRecorded(BulkReply):
@@ -37,10 +39,11 @@ class ParkingSums(Reply):
             "Revenue in the base currency, each amount at the exchange rate of its day. It is exact, also "
             "fractions of a cent. If amounts are converted, it is rounded once."
         ),
+        MONEY,
     ]
-    rpm: Annotated[Ratio, doc("Revenue per 1,000 visits; null without visits.")]
+    rpm: Annotated[Ratio, doc("Revenue per 1,000 visits; null without visits."), MONEY]
     ctr: Annotated[Ratio, doc("Clicks per visit; null without visits.")]
-    epc: Annotated[Ratio, doc("Revenue per click; null without clicks.")]
+    epc: Annotated[Ratio, doc("Revenue per click; null without clicks."), MONEY]
     unconverted: Annotated[int, doc("Rows without an exchange rate, whose revenue is not in the sum.")]
 
 
@@ -58,38 +61,36 @@ class ParkingItem(ParkingSums):
     provider: Annotated[str | None, doc("The provider; null for several.")]
     day: Annotated[date | None, doc("The day; null for several.")]
     renewal_cost_prorated: Annotated[
-        Money | None, doc("The domain's renewal price for the days of the period; null when it is not known.")
+        Money | None,
+        doc("The domain's renewal price for the days of the period; null when it is not known."),
+        MONEY,
     ]
-    net: Annotated[Money | None, doc("Revenue less the renewal cost; null when that is not known.")]
+    net: Annotated[Money | None, doc("Revenue less the renewal cost; null when that is not known."), MONEY]
     roi_flag: Annotated[
-        RoiFlag | None, doc("Whether the revenue covers the renewal cost; null for a group of several domains.")
+        RoiFlag | None,
+        doc("Whether the revenue covers the renewal cost; null for a group of several domains."),
+        MONEY,
     ]
 
 
 class ParkingTotals(ParkingSums):
     """Sums of all pages of the report."""
 
-    by_currency: Annotated[list[Money] | None, doc("Revenue in the currencies that it was recorded in, exact.")]
+    by_currency: Annotated[
+        list[Money] | None, doc("Revenue in the currencies that it was recorded in, exact."), MONEY
+    ]
     domains: Annotated[int, doc("Domains with revenue rows in the period.")]
     renewal_cost_prorated: Annotated[
-        Money | None, doc("Renewal prices of these domains for the days of the period.")
+        Money | None, doc("Renewal prices of these domains for the days of the period."), MONEY
     ]
     unknown_renewal_price: Annotated[int, doc("Domains without a known price, which the renewal cost excludes.")]
-    net: Annotated[Money | None, doc("Revenue less the renewal cost.")]
-
-
-class ParkingReportPeriod(Reply):
-    """The days of the report."""
-
-    since: Annotated[date, Field(serialization_alias="from", description="The first day, of the account.")]
-    until: Annotated[date, Field(serialization_alias="to", description="The last day.")]
-    days: Annotated[int, doc("Number of days.")]
+    net: Annotated[Money | None, doc("Revenue less the renewal cost."), MONEY]
 
 
 class ParkingReport(Reply):
     """Parking revenue of a period."""
 
-    period: Annotated[ParkingReportPeriod, doc("The days of the report, up to today.")]
+    period: Annotated[Period, doc("The days of the report, up to today.")]
     group_by: Annotated[GroupBy, doc("The grouping of the items.")]
     base_currency: Annotated[CurrencyCode, doc("Currency of the report (ISO 4217).")]
     items: Annotated[list[ParkingItem], doc("The groups of this page, the highest revenue first; days by date.")]
@@ -102,32 +103,33 @@ class ParkingReport(Reply):
     next_cursor: NextCursor
 
 
-def report_reply(report: Report) -> ParkingReport:
+def report_reply(report: Report, *, shows_finance: bool) -> ParkingReport:
     """Return a report for the role."""
     totals, currency = report.totals, report.base_currency
     revenue, cost = totals.sums.revenue, totals.renewal_cost
-    return ParkingReport(
-        period=ParkingReportPeriod.from_record(report.selection.period),
+    reply = ParkingReport(
+        period=report.selection.period,
         group_by=report.selection.group_by,
         base_currency=currency,
         items=[_item(each, currency) for each in report.page.items],
         totals=ParkingTotals.from_record(
             totals.sums,
             revenue=_revenue(totals.sums, currency),
-            by_currency=totals.by_currency if report.shows_finance else None,
+            by_currency=totals.by_currency,
             domains=totals.domains,
             renewal_cost_prorated=_money(cost, currency),
             unknown_renewal_price=totals.unknown_renewal_price,
-            net=None if revenue is None or cost is None else _money(revenue - cost, currency),
+            net=None if revenue is None else _money(revenue - cost, currency),
         ),
         daily=[
             ParkingDay.from_record(each.sums, day=each.day, revenue=_revenue(each.sums, currency))
             for each in report.daily
         ],
-        redacted=[] if report.shows_finance else ["finance"],
+        redacted=[],
         count=len(report.page.items),
         next_cursor=report.page.next_cursor,
     )
+    return visible(reply, shows_finance=shows_finance)
 
 
 def _item(item: ReportItem, currency: str) -> ParkingItem:

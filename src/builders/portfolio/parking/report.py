@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal, localcontext
 from io import StringIO
@@ -66,7 +66,8 @@ async def get_report(
 ) -> Report:
     """Return a page of a report in the base currency, each amount at the rate of its day.
 
-    Renewal prices are those of the domains, at the rate of today. Raise DomainNotFound.
+    Renewal prices are those of the domains, at the rate of today. Without finance the revenue does not order the
+    groups. Raise DomainNotFound.
     """
     selection = await select_revenue(conn, account_id=account_id, query=query)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
@@ -74,7 +75,7 @@ async def get_report(
     needed = {(each.currency, each.day) for each in days}
     rates = await ledger_rates.list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
     daily = [
-        ReportItem(sums=_sum(list(found), rates, base_currency, shows_finance=shows_finance), day=day)
+        ReportItem(sums=_sum(list(found), rates, base_currency), day=day)
         for day, found in groupby(days, key=attrgetter("day"))
     ]
     costs = await _sum_costs(conn, selection, base_currency)
@@ -86,16 +87,14 @@ async def get_report(
         groups = await _list_groups(conn, selection, rates, page, base_currency, shows_finance=shows_finance)
         cut = page.cut(groups, lambda each: (str(each.sums.revenue or 0), each.key))
         items_page = Page(
-            items=await _items(conn, account_id, cut.items, costs if shows_finance else None, query.group_by),
-            next_cursor=cut.next_cursor,
+            items=await _items(conn, account_id, cut.items, costs, query.group_by), next_cursor=cut.next_cursor
         )
     return Report(
         base_currency=base_currency,
         selection=selection,
         page=items_page,
-        totals=_totals(days, rates, costs, base_currency, shows_finance=shows_finance),
+        totals=_totals(days, rates, costs, base_currency),
         daily=daily,
-        shows_finance=shows_finance,
     )
 
 
@@ -133,14 +132,14 @@ async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _C
     return costs
 
 
-def _sum(days: Sequence[DaySums], rates: Rates, base_currency: str, *, shows_finance: bool) -> Sums:
+def _sum(days: Sequence[DaySums], rates: Rates, base_currency: str) -> Sums:
     quoted = [(each, rate) for each in days if (rate := rates.get((each.currency, each.day))) is not None]
     with localcontext(_wide):
         revenue = sum((each.amount * rate for each, rate in quoted), Decimal(0))
     return Sums(
         visits=_sum_known(each.visits for each in days),
         clicks=_sum_known(each.clicks for each in days),
-        revenue=revenue if shows_finance else None,
+        revenue=revenue,
         unconverted=sum(each.rows for each in days if (each.currency, each.day) not in rates),
         is_exact=all(each.currency == base_currency for each, _ in quoted),
     )
@@ -186,38 +185,35 @@ async def _items(
     conn: Conn,
     account_id: UUID,
     groups: Sequence[GroupSums],
-    costs: _Costs | None,
+    costs: _Costs,
     group_by: GroupBy,
 ) -> Sequence[ReportItem]:
-    shown = {each.key: each.sums if costs else replace(each.sums, revenue=None) for each in groups}
     if group_by is GroupBy.PROVIDER:
-        return [ReportItem(provider=each.key, sums=shown[each.key]) for each in groups]
+        return [ReportItem(provider=each.key, sums=each.sums) for each in groups]
     domain_ids = [UUID(each.key) for each in groups]
     domains: Mapping[UUID, Domain] = await lookups.load_domains_by_id(conn, account_id=account_id, ids=domain_ids)
     return [
         ReportItem(
             domain=domains[domain_id],
             provider=each.provider,
-            sums=shown[each.key],
-            renewal_cost=None if costs is None else costs.of(domains[domain_id].renewal_price),
+            sums=each.sums,
+            renewal_cost=costs.of(domains[domain_id].renewal_price),
         )
         for domain_id, each in zip(domain_ids, groups, strict=True)
         if domain_id in domains  # or it was removed concurrently
     ]
 
 
-def _totals(
-    days: Sequence[DaySums], rates: Rates, costs: _Costs, base_currency: str, *, shows_finance: bool
-) -> ReportTotals:
+def _totals(days: Sequence[DaySums], rates: Rates, costs: _Costs, base_currency: str) -> ReportTotals:
     amounts = dict[str, ExactMoney]()
     for each in days:
         none = ExactMoney(Decimal(0), each.currency)
         amounts[each.currency] = amounts.get(each.currency, none) + ExactMoney(each.amount, each.currency)
     return ReportTotals(
-        sums=_sum(days, rates, base_currency, shows_finance=shows_finance),
+        sums=_sum(days, rates, base_currency),
         by_currency=[amount for _, amount in sorted(amounts.items())],
         domains=costs.domains,
-        renewal_cost=costs.total if shows_finance else None,
+        renewal_cost=costs.total,
         unknown_renewal_price=costs.unknown,
     )
 
