@@ -188,6 +188,15 @@ def mail_parser(file: Source, allowed: Mapping[str, str] = MAY_PARSE_MAIL) -> It
             yield f"{file.at(node)}: {'.'.join(name)} takes long for hostile text"
 
 
+def http_in_records(file: Source) -> Iterator[str]:
+    """Yield imports of FastAPI and of the kit's HTTP in records, which jobs and commands have, too."""
+    if file.path.name != "records.py":
+        return
+    for node, name in imported(file):
+        if name[0] == "fastapi" or name[:3] == ("builders", "kit", "http"):
+            yield f"{file.at(node)}: {'.'.join(name)} in records"
+
+
 def enum_literal(file: Source) -> Iterator[str]:
     """Yield enum members in a Literal: pydantic shows them to the client as `<Status.OPEN: 'open'>`."""
     for node in file.nodes:

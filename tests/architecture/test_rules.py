@@ -13,6 +13,7 @@ OF_THE_SERVICE: list[Rule] = [
     interfaces.signature,
     interfaces.find_without_none,
     habits.catch_all,
+    habits.http_in_records,
     habits.import_by_name,
     habits.mail_parser,
     habits.second_source,
@@ -109,6 +110,10 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (interfaces.signature, "builders/mail/service.py", "async def send(*, conn): ...", "send()"),
     (interfaces.signature, "builders/mail/service.py", "async def send(conn, *rest): ...", "send(conn)"),
     (habits.enum_literal, "builders/x.py", "A = Literal[Status.OPEN]", "Status.OPEN in a Literal"),
+    *(
+        (habits.http_in_records, "builders/mail/records.py", each, "in records")
+        for each in ("import fastapi", "from fastapi import Query", "from builders.kit.http.bodies import Reply")
+    ),
     (
         habits.unfenced_transaction,
         "builders/mail/api.py",
@@ -236,6 +241,8 @@ KEPT: list[tuple[Rule, str, str]] = [
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""'),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 500),
     (habits.enum_literal, "builders/x.py", "Literal['open', 'paid']\nstatus is Status.OPEN"),
+    (habits.http_in_records, "builders/mail/records.py", "from builders.kit.pages import Page"),
+    (habits.http_in_records, "builders/mail/api.py", "from fastapi import Query"),
     (sizes.long_function, "builders/x.py", "@d\ndef f():\n    '''A\n\n    b.'''\n" + LINES * 39),
     (sizes.long_handler, "builders/mail/api.py", HANDLER + LINES * 8),
     (

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Query
+from pydantic import Field
 
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
@@ -242,13 +242,13 @@ class Application:
 class ChargeFilters:
     """Which charges are listed, as the query has it. None: any."""
 
-    unmatched_only: Annotated[bool, Query(description="Only charges that need a decision.")] = False
+    unmatched_only: Annotated[bool, doc("Only charges that need a decision.")] = False
     provider: Annotated[
-        str | None, Query(max_length=80, description="Only charges of this registrar."), Lowered
+        str | None, Field(max_length=80), doc("Only charges of this registrar."), Lowered
     ] = None
-    state: Annotated[ChargeState | None, Query(description="Only charges in this state.")] = None
-    since: Annotated[date | None, Query(alias="from", description="Only charges from this day on.")] = None
-    until: Annotated[date | None, Query(alias="to", description="Only charges up to this day.")] = None
+    state: Annotated[ChargeState | None, doc("Only charges in this state.")] = None
+    since: Annotated[date | None, Field(alias="from", description="Only charges from this day on.")] = None
+    until: Annotated[date | None, Field(alias="to", description="Only charges up to this day.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from builders.kit.sheets.kinds import TableKind
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money
+from builders.kit.values.resources import MONEY
 from builders.portfolio.billing.charge_imports import CHARGES, ImportedCharges, ReadCharges
 from builders.portfolio.billing.records import (
     Application,
@@ -41,6 +42,7 @@ from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.registrars.records import ChargeKind
 from builders.portfolio.runs.members import PartReply, RunReply
 from builders.portfolio.runs.records import Part, PartState, RunState
+from builders.portfolio.team.visibility import visible
 
 MAX_RESULTS = 1_000  # of an application
 _TEMPLATES = "/v1/portfolio/registrars/billing/templates"
@@ -82,7 +84,8 @@ class BillingCharge(Reply):
     line_id: Annotated[str | None, doc("Line of the order, or place among equal rows of a file.")]
     parent_order_id: Annotated[str | None, doc("Of a refund: the order that is refunded.")]
     charged_on: Annotated[date, doc("Day of the charge.")]
-    description: Annotated[str | None, doc("The registrar's text; null if the role does not see money.")]
+    # It can name an amount.
+    description: Annotated[str | None, doc("The registrar's text; null if the role does not see money."), MONEY]
     domain_raw: Annotated[
         str | None,
         doc("The domain as the registrar writes it; null when no field contains it. Of a part: its domain."),
@@ -90,11 +93,11 @@ class BillingCharge(Reply):
     domain: Annotated[DomainName | None, doc("The domain that is named, as an A-label.")]
     kind: Annotated[ChargeKind, doc("Kind of the charge.")]
     years: Annotated[int | None, doc("Years that the charge pays for; null when unknown.")]
-    amount: Annotated[Money | None, doc("Total without tax and fees.")]
-    tax: Annotated[Money | None, doc("Tax in the total.")]
-    fees: Annotated[Money | None, doc("Fees in the total.")]
-    total: Annotated[Money | None, doc("The charged amount; negative for a refund.")]
-    annual_cost: Annotated[Money | None, doc("The total of one year; null when unknown.")]
+    amount: Annotated[Money | None, doc("Total without tax and fees."), MONEY]
+    tax: Annotated[Money | None, doc("Tax in the total."), MONEY]
+    fees: Annotated[Money | None, doc("Fees in the total."), MONEY]
+    total: Annotated[Money | None, doc("The charged amount; negative for a refund."), MONEY]
+    annual_cost: Annotated[Money | None, doc("The total of one year; null when unknown."), MONEY]
     state: Annotated[ChargeState, doc("Whether its domain is known, and whether it is booked.")]
     reason: Annotated[
         ChargeReason | None,
@@ -127,13 +130,13 @@ class ChargeSums(Reply):
     """Sums of the charges in one currency; `total` is the sum of the others without `split`, whose parts count."""
 
     currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
-    total: Annotated[Money | None, doc("All charges, less refunds; of split ones their parts.")]
-    unmatched: Annotated[Money | None, doc("Charges without a domain.")]
-    suggested: Annotated[Money | None, doc("Charges with candidates.")]
-    matched: Annotated[Money | None, doc("Charges with a domain that are not booked.")]
-    applied: Annotated[Money | None, doc("Booked charges.")]
-    ignored: Annotated[Money | None, doc("Omitted charges.")]
-    split: Annotated[Money | None, doc("Split charges.")]
+    total: Annotated[Money | None, doc("All charges, less refunds; of split ones their parts."), MONEY]
+    unmatched: Annotated[Money | None, doc("Charges without a domain."), MONEY]
+    suggested: Annotated[Money | None, doc("Charges with candidates."), MONEY]
+    matched: Annotated[Money | None, doc("Charges with a domain that are not booked."), MONEY]
+    applied: Annotated[Money | None, doc("Booked charges."), MONEY]
+    ignored: Annotated[Money | None, doc("Omitted charges."), MONEY]
+    split: Annotated[Money | None, doc("Split charges."), MONEY]
 
 
 class ChargeTotals(Reply):
@@ -159,36 +162,33 @@ def charges_reply(page: Page[Charge], sums: Sequence[StateSum], *, shows_finance
     counts = {state: sum(each.count for each in sums if each.state == state) for state in states}
     by_currency = []
     for currency in sorted({each.currency for each in sums}):
-        parts: dict[str, Any] = dict.fromkeys(("total", *states))
-        if shows_finance:
-            zero = Money.zero(currency)
-            amounts = {
-                each.state: Money(each.total, currency).quantized() for each in sums if each.currency == currency
-            }
-            parts = {state: amounts.get(state, zero) for state in states}
-            counted = (amount for state, amount in amounts.items() if state != ChargeState.SPLIT)
-            parts["total"] = sum(counted, zero)
-        by_currency.append(ChargeSums(currency=currency, **parts))
-    return BillingCharges(
-        items=[charge_reply(each, shows_finance=shows_finance) for each in page.items],
+        zero = Money.zero(currency)
+        amounts = {
+            each.state: Money(each.total, currency).quantized() for each in sums if each.currency == currency
+        }
+        counted = (amount for state, amount in amounts.items() if state != ChargeState.SPLIT)
+        parts = {state: amounts.get(state, zero) for state in states}
+        by_currency.append(ChargeSums(currency=currency, total=sum(counted, zero), **parts))
+    reply = BillingCharges(
+        items=[charge_reply(each) for each in page.items],
         next_cursor=page.next_cursor,
         count=sum(counts.values()),
         totals=ChargeTotals(by_state=ChargesByState(**counts), by_currency=by_currency),
-        redacted=[] if shows_finance else ["finance"],
+        redacted=[],
     )
+    return visible(reply, shows_finance=shows_finance)
 
 
-def charge_reply(charge: Charge, *, shows_finance: bool = True) -> BillingCharge:
-    """Return a charge; without finance its money is null, and so is the description, which can name an amount."""
+def charge_reply(charge: Charge) -> BillingCharge:
+    """Return a charge."""
 
-    def money(amount: Decimal) -> Money | None:
-        return Money(amount, charge.currency).quantized() if shows_finance else None
+    def money(amount: Decimal) -> Money:
+        return Money(amount, charge.currency).quantized()
 
     return BillingCharge.from_record(
         charge,
         order_id=charge.order_id or None,
         line_id=charge.line_id or None,
-        description=charge.description if shows_finance else None,
         amount=money(charge.total - charge.tax - charge.fees),
         tax=money(charge.tax),
         fees=money(charge.fees),

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row, kwargs_row
 from pydantic_core import to_json
 
-from builders.kit.db.columns import columns
+from builders.kit.db.columns import columns, columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values import ids
@@ -28,12 +28,7 @@ NEW = f"""
     {SAME}, key, connection_id, line_id, parent_order_id, charged_on, description, domain_raw, name_origin, kind,
     years, tax, fees, split_of
 """
-COLUMNS = """
-    id, key, provider, connection_id, order_id, line_id, parent_order_id, charged_on, description, domain_raw,
-    name_origin, domain, kind, years, total, tax, fees, currency, source, run_id, imported_at, refund_of,
-    domain_id, confidence, method, candidates, applied_at, entry_id, is_linked, is_ignored, state,
-    reason, split_of
-"""
+COLUMNS = columns_of(Charge)
 INSERT = f"""
     INSERT INTO portfolio_billing_charges (account_id, source, run_id, imported_at, id, {NEW})
     SELECT %(account_id)s, %(source)s, %(run_id)s, %(now)s, new.* FROM unnest(

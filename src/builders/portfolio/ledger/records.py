@@ -8,12 +8,14 @@ from enum import StrEnum
 from typing import Annotated, TypeAlias
 from uuid import UUID
 
-from fastapi import Query
+from pydantic import Field
 
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.limits import maximums
 from builders.kit.values.days import Day
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
+from builders.kit.values.resources import resource
 
 MAX_OWN_RATES = maximums.declare(
     "own_rates", 1_000, of="portfolio", counts="Exchange rates of your own.", code="too_long"
@@ -155,11 +157,15 @@ class Payment:
     on: date
 
 
+@resource("FinancePaymentReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installment(Payment):
-    """A payment that was agreed with the buyer; `on` is the day on which it is due."""
+    """An instalment of the buyer."""
 
-    received_on: date | None = None  # None: it is planned, and counts nowhere
+    money: Annotated[Money, Field(serialization_alias="amount", description="The agreed amount.")]
+    on: Annotated[date, doc("Day on which it is due.")]
+    # One that is planned counts nowhere.
+    received_on: Annotated[date | None, doc("Day on which it was received; null: it is planned.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,14 +337,14 @@ class Entry:
 class EntryFilters:
     """Which entries are listed, as the query has it. None: any."""
 
-    since: Annotated[Day | None, Query(alias="from", description="Only entries from this day on.")] = None
-    until: Annotated[Day | None, Query(alias="to", description="Only entries up to this day.")] = None
-    kind: Annotated[EntryKind | None, Query(description="Only entries of this kind.")] = None
-    source: Annotated[EntrySource | None, Query(description="Only entries of this source.")] = None
+    since: Annotated[Day | None, Field(alias="from", description="Only entries from this day on.")] = None
+    until: Annotated[Day | None, Field(alias="to", description="Only entries up to this day.")] = None
+    kind: Annotated[EntryKind | None, doc("Only entries of this kind.")] = None
+    source: Annotated[EntrySource | None, doc("Only entries of this source.")] = None
     currency: Annotated[
-        str | None, Query(pattern=CURRENCY_PATTERN, description="Only entries in this currency.")
+        str | None, Field(pattern=CURRENCY_PATTERN), doc("Only entries in this currency.")
     ] = None
-    voided: Annotated[bool | None, Query(description="Only void entries, or only those that count.")] = None
+    voided: Annotated[bool | None, doc("Only void entries, or only those that count.")] = None
 
 
 class EntrySort(StrEnum):

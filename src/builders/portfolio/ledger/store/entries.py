@@ -12,6 +12,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import dict_row, kwargs_row
 from psycopg.types.json import Jsonb
 
+from builders.kit.db.columns import columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import constructor, query
 from builders.kit.values import ids
@@ -33,9 +34,7 @@ NEW_COLUMNS = (
     "domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference, order_ref, "
     "charge_id, charge_key, sale_id, sale_line, sale_role, created_by, voided_at, void_reason"
 )
-COLUMNS = f"""
-    id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, is_own_rate, base_amount, voided_by
-"""
+COLUMNS = columns_of(Entry)
 # In one order for all, so that two calls with the same references do not wait for each other. A conflict can be
 # that of the reference, of the charge or of the line of a sale.
 INSERT_ENTRIES = f"""
