@@ -20,7 +20,7 @@ from builders.kit.rows import summarize
 from builders.portfolio.domains import changes, lookups, replies, schemas
 from builders.portfolio.domains.errors import DomainLimit, DomainsChanged, DuplicateDomain
 from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, ListFilters
-from builders.portfolio.domains.records import FIGURE_ORDERS, ChangeSource, DomainSort
+from builders.portfolio.domains.records import FIGURE_ORDERS, ChangeSource, DomainSort, RecordedChange
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.team.access import allows, require
@@ -156,7 +156,7 @@ async def update_domain(
 @router.get("/domains/{domain_id}/history", openapi_extra=BEYOND_SPEC)
 async def list_history(
     domain_id: DomainKey, access: Reader, conn: Reads, page: PageQuery
-) -> PageReply[replies.PortfolioDomainChange]:
+) -> PageReply[RecordedChange]:
     """List the changes of a domain in the last 400 days, newest first: what changed, when, and who requested it.
 
     The ledger, charges and transfers have lists of their own.

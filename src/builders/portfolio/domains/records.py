@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 from uuid import UUID
 
 from builders.kit.rows import RowOutcome, RowProblem, RowResult
@@ -13,6 +13,7 @@ from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes, changes_of
+from builders.kit.values.resources import MONEY, resource
 from builders.portfolio.domains.fields import Flag, Hosts, Moment, Notes, Percent, Tags, Text
 from builders.portfolio.ledger.records import Totals
 
@@ -158,6 +159,7 @@ class DomainFields:
             "Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00. "
             "Record parking and lease income as received, and the counterparty's share of it as `other_cost`."
         ),
+        MONEY,
     ] = None
     registrar: Annotated[Text | None, doc("Where the domain is registered; null when unknown.")] = None
     connection_id: Annotated[
@@ -177,10 +179,10 @@ class DomainFields:
     epp_statuses: Annotated[
         Sequence[str], doc("Statuses at the registry as EPP names them, such as `clientHold`.")
     ] = ()
-    renewal_price: Annotated[Money | None, doc("Price of one more year; null when unknown.")] = None
-    asking_price: Annotated[Money | None, doc("Price that you ask for the domain.")] = None
-    min_offer: Annotated[Money | None, doc("Lowest offer that you consider.")] = None
-    estimated_value: Annotated[Money | None, doc("Your estimate of the value of the domain.")] = None
+    renewal_price: Annotated[Money | None, doc("Price of one more year; null when unknown."), MONEY] = None
+    asking_price: Annotated[Money | None, doc("Price that you ask for the domain."), MONEY] = None
+    min_offer: Annotated[Money | None, doc("Lowest offer that you consider."), MONEY] = None
+    estimated_value: Annotated[Money | None, doc("Your estimate of the value of the domain."), MONEY] = None
     tags: Annotated[Tags, doc("Your tags, in lower case. An array in a request replaces all of them.")] = ()
     folder: Annotated[Text | None, doc("Your folder.")] = None
     notes: Annotated[Notes | None, doc("Your notes.")] = None
@@ -265,15 +267,20 @@ def list_changes(before: DomainFields, after: DomainFields) -> Sequence[MemberCh
     return [MemberChange.of(name, old, new) for name, old, new in pairs if old != new]
 
 
+@resource("PortfolioDomainChange")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedChange:
-    """A change of a domain, as its history has it."""
+    """A change of a domain."""
 
     id: Annotated[UUID, doc("Identifier of the change.")]
     created_at: Annotated[datetime, doc("When it was made.")]
     source: Annotated[ChangeSource, doc("Source of the change. More values can be added.")]
     member_id: Annotated[UUID | None, doc("The account that requested it; null for a change of the service.")]
     changes: Annotated[Sequence[MemberChange], doc("The members that changed.")]
+    redacted: Annotated[
+        Sequence[Literal["finance"]],
+        doc("`finance`: your role does not see money, so prices and shares are omitted."),
+    ] = ()
 
 
 def _text(value: Any) -> str | None:
@@ -323,9 +330,10 @@ class RegistryCheck:
     transferred_at: datetime | None = None  # to another registrar, the last time
 
 
+@resource("DropDatesReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropDates:
-    """End of each state of a domain that is not renewed. None where the rules of its TLD are not known."""
+    """End of each state of a domain that is not renewed."""
 
     renewable_until: Annotated[
         datetime | None,

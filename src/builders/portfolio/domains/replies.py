@@ -1,6 +1,7 @@
 """Replies of the portfolio's domains."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from builders.kit.pages import Page
 from builders.kit.values.docs import CreatedAt, UpdatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
-from builders.kit.values.resources import members_of
+from builders.kit.values.resources import MONEY, members_of
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import (
     FIGURES,
@@ -27,7 +28,7 @@ from builders.portfolio.domains.records import (
 from builders.portfolio.domains.today import Today
 
 _REDACTED: Mapping[str, None] = dict.fromkeys(
-    ["revenue_share", "finance", *FIGURES, *(each.name for each in members_of(DomainFields) if each.is_money)]
+    ["finance", *FIGURES, *(each.name for each in members_of(DomainFields) if MONEY in each.marks)]
 )
 
 
@@ -87,15 +88,10 @@ class PortfolioDomainReply(_StoredDomain):
     ]
 
 
-@with_members(reply_members(DropDates))
-class DropDatesReply(Reply):
-    """End of each state of a domain that is not renewed."""
-
-
 class PortfolioDomainDetail(PortfolioDomainReply):
     """A domain of a portfolio, with the dates of its deletion if it is not renewed."""
 
-    drop_dates: Annotated[DropDatesReply, doc("Deletion dates by the rules of the top-level domain.")]
+    drop_dates: Annotated[DropDates, doc("Deletion dates by the rules of the top-level domain.")]
 
 
 class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
@@ -111,20 +107,6 @@ class PortfolioEdited(BulkReply):
 
 class PortfolioExpiriesHandedOver(BulkReply):
     """The result for the expiry of each domain: `updated` if a registry decides it from now on."""
-
-
-@with_members(reply_members(RecordedChange))
-class _RecordedChange(Reply):
-    pass
-
-
-class PortfolioDomainChange(_RecordedChange):
-    """A change of a domain."""
-
-    redacted: Annotated[
-        list[Literal["finance"]],
-        doc("`finance`: your role does not see money, so prices and shares are omitted."),
-    ]
 
 
 class PortfolioTagReply(Reply):
@@ -144,14 +126,14 @@ def written_reply(domain: Domain, figures: Figures | None, today: Today) -> Port
     return PortfolioDomainWritten.from_record(domain, **_computed(domain, figures, today))
 
 
-def history_reply(page: Page[RecordedChange], *, shows_finance: bool) -> PageReply[PortfolioDomainChange]:
+def history_reply(page: Page[RecordedChange], *, shows_finance: bool) -> PageReply[RecordedChange]:
     """Return a page of changes; without `shows_finance` their money is left out."""
     items = []
     for each in page.items:
         shown = [every for every in each.changes if shows_finance or every.member not in _REDACTED]
-        redacted = [] if len(shown) == len(each.changes) else ["finance"]
-        items.append(PortfolioDomainChange.from_record(each, changes=shown, redacted=redacted))
-    return PageReply[PortfolioDomainChange](items=items, next_cursor=page.next_cursor)
+        redacted: Sequence[Literal["finance"]] = [] if len(shown) == len(each.changes) else ["finance"]
+        items.append(replace(each, changes=shown, redacted=redacted))
+    return PageReply[RecordedChange](items=items, next_cursor=page.next_cursor)
 
 
 def _computed(domain: Domain, figures: Figures | None, today: Today) -> dict[str, Any]:

@@ -8,10 +8,13 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
+from pydantic import Field
+
 from builders.kit.pages import Page
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Changes, Patch
+from builders.kit.values.resources import MONEY, resource
 from builders.portfolio.domains.records import Domain, DomainPatch
 from builders.portfolio.finance.calculation import Figures, FigureWarning
 from builders.portfolio.finance.recommendation import Recommendation
@@ -72,14 +75,17 @@ class PriceSource(StrEnum):
     LAST_RENEWAL = "last_renewal"
 
 
+@resource("NextRenewalReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRenewal:
-    """The next renewal of a held domain."""
+    """The next renewal."""
 
     on: Annotated[date, doc("Day of the expiry.")]
-    price: Annotated[Money | None, doc("Price of one year; null when unknown.")]
+    price: Annotated[Money | None, doc("Price of one year; null when unknown."), MONEY]
     price_source: Annotated[
-        PriceSource | None, doc("`domain`: set on the domain. `last_renewal`: the amount of the last renewal.")
+        PriceSource | None,
+        doc("`domain`: set on the domain. `last_renewal`: the amount of the last renewal."),
+        MONEY,
     ]
     years: Annotated[int, doc("Years of the price.")]
 
@@ -167,13 +173,14 @@ class Plan:
         )
 
 
+@resource("FinanceChangeReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedField:
-    """A member that a patch changed, with its values for display."""
+    """A member that the patch changed."""
 
-    field: str
-    before: object
-    after: object
+    field: Annotated[str, doc("Name of the member.")]
+    before: Annotated[Any, Field(serialization_alias="from", description="Its value before; null for none.")]
+    after: Annotated[Any, Field(serialization_alias="to", description="Its value now; null for none.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,18 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from types import MappingProxyType
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.bodies import Reply, UnknownField, WriteReply
+from builders.kit.http.bodies import WARNINGS, Reply, UnknownField, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import CountedPageReply
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money
+from builders.kit.values.resources import MONEY
 from builders.portfolio.domains.records import FIELDS, DomainFields, PortfolioDomainStatus
 from builders.portfolio.finance.calculation import FigureWarning
 from builders.portfolio.finance.messages import MESSAGES
@@ -32,7 +32,8 @@ from builders.portfolio.finance.records import (
 )
 from builders.portfolio.finance.returns import XirrReason
 from builders.portfolio.finance.sales import PLANNED
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, RateSource, rounded_rate
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Installment, RateSource, rounded_rate
+from builders.portfolio.team.visibility import visible
 
 MAX_NAMED = 10  # currencies of a warning
 MAX_SHOWN = 500  # newest entries of a reply
@@ -78,14 +79,6 @@ class FinanceIncomeReply(Reply):
     other: Annotated[Money, doc("Other income; refunds lower the costs instead.")]
 
 
-class FinancePaymentReply(Reply):
-    """An instalment of the buyer."""
-
-    amount: Annotated[Money, doc("The agreed amount.")]
-    on: Annotated[date, doc("Day on which it is due.")]
-    received_on: Annotated[date | None, doc("Day on which it was received; null: it is planned.")]
-
-
 class FinanceSaleReply(Reply):
     """The sale of the domain."""
 
@@ -101,12 +94,7 @@ class FinanceSaleReply(Reply):
     sold_on: Annotated[date, doc("Day of the sale.")]
     venue: Annotated[str | None, doc("The marketplace of the sale.")]
     buyer_ref: Annotated[str | None, doc("Your own reference to the buyer.")]
-    installments: Annotated[list[FinancePaymentReply], doc("Instalments.")]
-
-
-@with_members(reply_members(NextRenewal))
-class NextRenewalReply(Reply):
-    """The next renewal."""
+    installments: Annotated[list[Installment], doc("Instalments.")]
 
 
 class FinanceRecommendationReply(Reply):
@@ -130,21 +118,26 @@ class FinanceRecommendationReply(Reply):
 class FinancePeriodReply(Reply):
     """What the domain cost and earned from a purchase to its sale."""
 
-    cost_basis: Annotated[Money | None, doc("Acquisition or registration, with its fees and tax.")]
-    carrying_cost: Annotated[Money | None, doc("Renewals and other costs of holding the domain.")]
-    refunds: Annotated[Money | None, doc("Refunded costs.")]
-    total_cost: Annotated[Money | None, doc("`cost_basis` and `carrying_cost` less `refunds`.")]
-    income: Annotated[FinanceIncomeReply | None, doc("Income of holding the domain.")]
-    sale: Annotated[FinanceSaleReply | None, doc("The sale; null before it.")]
-    realized_profit: Annotated[Money | None, doc("`sale.net` and income less `total_cost`; null before a sale.")]
-    net_position: Annotated[Money | None, doc("All receipts less all payments.")]
-    roi: Annotated[float | None, doc("`net_position` per unit of `total_cost`, such as 0.5; null without costs.")]
+    cost_basis: Annotated[Money | None, doc("Acquisition or registration, with its fees and tax."), MONEY]
+    carrying_cost: Annotated[Money | None, doc("Renewals and other costs of holding the domain."), MONEY]
+    refunds: Annotated[Money | None, doc("Refunded costs."), MONEY]
+    total_cost: Annotated[Money | None, doc("`cost_basis` and `carrying_cost` less `refunds`."), MONEY]
+    income: Annotated[FinanceIncomeReply | None, doc("Income of holding the domain."), MONEY]
+    sale: Annotated[FinanceSaleReply | None, doc("The sale; null before it."), MONEY]
+    realized_profit: Annotated[
+        Money | None, doc("`sale.net` and income less `total_cost`; null before a sale."), MONEY
+    ]
+    net_position: Annotated[Money | None, doc("All receipts less all payments."), MONEY]
+    roi: Annotated[
+        float | None, doc("`net_position` per unit of `total_cost`, such as 0.5; null without costs."), MONEY
+    ]
     annualized_roi: Annotated[
-        float | None, doc("`roi` as an annual rate; null for less than a day and for a total loss.")
+        float | None, doc("`roi` as an annual rate; null for less than a day and for a total loss."), MONEY
     ]
     xirr: Annotated[
         float | None,
         doc("Annual internal rate of return of the dated payments; of several, that nearest to `annualized_roi`."),
+        MONEY,
     ]
     xirr_reason: Annotated[
         XirrReason | None,
@@ -152,6 +145,7 @@ class FinancePeriodReply(Reply):
             "Why there is no `xirr`. `one_sign`: only costs or only receipts. `no_cost`: buying and holding cost "
             "nothing. `no_solution`: none between -99.99 % and 100,000,000 %."
         ),
+        MONEY,
     ]
     holding_days: Annotated[int | None, doc("Days from the acquisition until the sale, or until `as_of`.")]
 
@@ -169,38 +163,37 @@ class FinanceReply(FinancePeriodReply, WriteReply, _DomainShown):  # the members
     """The finance of a domain: costs, income and value in the present holding period."""
 
     unrealized_profit: Annotated[
-        Money | None, doc("The estimated value after commission, and `net_position`; null without an estimate.")
+        Money | None,
+        doc("The estimated value after commission, and `net_position`; null without an estimate."),
+        MONEY,
     ]
-    breakeven_price: Annotated[Money | None, doc("Sale price that covers all costs; zero when the income did.")]
-    next_renewal: Annotated[NextRenewalReply | None, doc("The next renewal; null when it is unknown or not due.")]
-    earlier_periods: Annotated[list[FinancePeriodReply], doc("Earlier holding periods, the oldest first.")]
+    breakeven_price: Annotated[
+        Money | None, doc("Sale price that covers all costs; zero when the income did."), MONEY
+    ]
+    next_renewal: Annotated[NextRenewal | None, doc("The next renewal; null when it is unknown or not due.")]
+    earlier_periods: Annotated[list[FinancePeriodReply], doc("Earlier holding periods, the oldest first."), MONEY]
     entries: Annotated[
-        list[FinanceEntryReply], doc(f"The newest {MAX_SHOWN} entries, including void entries, the oldest first.")
+        list[FinanceEntryReply],
+        doc(f"The newest {MAX_SHOWN} entries, including void entries, the oldest first."),
+        MONEY,
     ]
-    entries_count: Annotated[int | None, doc("Number of all entries.")]
+    entries_count: Annotated[int | None, doc("Number of all entries."), MONEY]
     unconverted: Annotated[
-        list[UUID], doc("Entries without an exchange rate, which are excluded from the figures.")
+        list[UUID], doc("Entries without an exchange rate, which are excluded from the figures."), MONEY
     ]
     recommendation: Annotated[
-        FinanceRecommendationReply | None, doc("Advice; null for a domain that you do not hold.")
+        FinanceRecommendationReply | None, doc("Advice; null for a domain that you do not hold."), MONEY
     ]
+    warnings: Annotated[WARNINGS, MONEY] = []  # noqa: RUF012 - pydantic copies it
     redacted: Annotated[
         list[Literal["finance"]], doc("`finance`: your role does not see money, so all figures are null or empty.")
     ]
 
 
-class FinanceChangeReply(Reply):
-    """A member that the patch changed."""
-
-    field: Annotated[str, doc("Name of the member.")]
-    before: Annotated[Any, Field(serialization_alias="from", description="Its value before; null for none.")]
-    after: Annotated[Any, Field(serialization_alias="to", description="Its value now; null for none.")]
-
-
 class FinanceWritten(FinanceReply):
     """The finance of a domain after a change."""
 
-    changes: Annotated[list[FinanceChangeReply], doc("The changes; empty without any.")]
+    changes: Annotated[list[ChangedField], doc("The changes; empty without any.")]
 
 
 class RenewedDomainReply(Reply):
@@ -227,31 +220,15 @@ class RenewalRecorded(WriteReply):
     finance: Annotated[FinanceReply, doc("The figures with the renewal.")]
 
 
-_REDACTED: Mapping[str, Any] = MappingProxyType(
-    {
-        **dict.fromkeys(FinancePeriodReply.model_fields.keys() - {"holding_days"}),
-        **dict.fromkeys((*VALUES, "unrealized_profit", "breakeven_price", "entries_count", "recommendation")),
-        **{name: [] for name in ("entries", "earlier_periods", "unconverted", "warnings")},
-        "redacted": ["finance"],
-    }
-)
-
-
 def finance_reply(finance: DomainFinance, *, shows_finance: bool, year: int | None = None) -> FinanceReply:
     """Return the finance of a domain with the entries of a year; without money for a role without finance."""
     reply = FinanceReply.from_record(finance.domain, **_computed(finance, year=year))
-    if shows_finance:
-        return reply
-    renewal = reply.next_renewal
-    hidden = {"price": None, "price_source": None}
-    next_renewal = None if renewal is None else renewal.model_copy(update=hidden)
-    return reply.model_copy(update={**_REDACTED, "next_renewal": next_renewal})
+    return visible(reply, shows_finance=shows_finance)
 
 
 def written_reply(finance: DomainFinance, changes: Sequence[ChangedField]) -> FinanceWritten:
     """Return the finance of a domain after a change; who changes it sees it."""
-    shown = [FinanceChangeReply.from_record(each) for each in changes]
-    return FinanceWritten.from_record(finance.domain, **_computed(finance), changes=shown)
+    return FinanceWritten.from_record(finance.domain, **_computed(finance), changes=list(changes))
 
 
 def recorded_reply(recorded: RecordedRenewal, finance: DomainFinance) -> RenewalRecorded:
@@ -269,7 +246,7 @@ def recorded_reply(recorded: RecordedRenewal, finance: DomainFinance) -> Renewal
 
 def _computed(finance: DomainFinance, *, year: int | None = None) -> dict[str, Any]:
     """Return the members that the domain does not have itself."""
-    figures, renewal, advice = finance.present.figures, finance.next_renewal, finance.recommendation
+    figures, advice = finance.present.figures, finance.recommendation
     entries = [each for each in finance.entries if year in {None, each.occurred_on.year}]
     money = partial(_money, finance)
     return {
@@ -280,7 +257,7 @@ def _computed(finance: DomainFinance, *, year: int | None = None) -> dict[str, A
         "unrealized_profit": money(figures.unrealized_profit),
         "breakeven_price": money(figures.breakeven_price),
         "earlier_periods": [FinancePeriodReply(**_figures(each, finance)) for each in finance.begun[:-1]],
-        "next_renewal": renewal and NextRenewalReply.from_record(renewal),
+        "next_renewal": finance.next_renewal,
         "entries": [_entry(each) for each in entries[-MAX_SHOWN:]],
         "entries_count": len(finance.entries),
         "unconverted": [entry.id for each in finance.begun for entry in each.figures.unconverted],
@@ -327,7 +304,7 @@ def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | N
             "commission_rate": sale and rounded_rate(sale.commission_rate),
             "own_share": 1.0 if sale is None else float(sale.own_share),
             "sold_on": figures.sold_on,
-            "installments": [FinancePaymentReply.from_record(each, amount=each.money) for each in payments],
+            "installments": list(payments),
         }
     )
 

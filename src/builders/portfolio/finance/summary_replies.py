@@ -7,24 +7,26 @@ from typing import Annotated, Any, Self, TypeVar
 from builders.kit.http.bodies import Reply
 from builders.kit.values.docs import doc
 from builders.kit.values.money import CurrencyCode, Money
+from builders.kit.values.resources import MONEY
 from builders.portfolio.finance.records import LabelledTotals, MonthValue, PortfolioSummary, ValueSum
 from builders.portfolio.ledger.records import Totals
+from builders.portfolio.team.visibility import visible
 
 
 class SummaryTotals(Reply):
     """Sums of ledger entries; money is null for a role that does not see it."""
 
-    cost: Annotated[Money | None, doc("Cost of the acquisition and the holding of domains, less refunds.")]
-    income: Annotated[Money | None, doc("Income from parking, leases and other use.")]
-    sale: Annotated[Money | None, doc("Proceeds of sold domains, less commission and fees.")]
-    net: Annotated[Money | None, doc("`income` and `sale` less `cost`.")]
+    cost: Annotated[Money | None, doc("Cost of the acquisition and the holding of domains, less refunds."), MONEY]
+    income: Annotated[Money | None, doc("Income from parking, leases and other use."), MONEY]
+    sale: Annotated[Money | None, doc("Proceeds of sold domains, less commission and fees."), MONEY]
+    net: Annotated[Money | None, doc("`income` and `sale` less `cost`."), MONEY]
     entries: Annotated[int, doc("Number of entries.")]
     unconverted: Annotated[
         int, doc("Entries without an exchange rate, which are excluded from sums in the base currency.")
     ]
 
     @classmethod
-    def of(cls, totals: Totals, *, shows_finance: bool, **more: Any) -> Self:
+    def of(cls, totals: Totals, **more: Any) -> Self:
         """Return the reply of totals."""
         sums = {
             "cost": totals.cost,
@@ -32,9 +34,7 @@ class SummaryTotals(Reply):
             "sale": totals.sale,
             "net": totals.net_position.amount,
         }
-        money = {
-            name: Money(amount, totals.base_currency) if shows_finance else None for name, amount in sums.items()
-        }
+        money = {name: Money(amount, totals.base_currency) for name, amount in sums.items()}
         return cls(**money, entries=totals.entries, unconverted=totals.unconverted, **more)
 
 
@@ -65,6 +65,7 @@ class MonthTotals(SummaryTotals):
     value: Annotated[
         MonthValueReply | None,
         doc("At its end, or today. Null before the first estimate, and when your role does not see money."),
+        MONEY,
     ]
 
 
@@ -92,14 +93,16 @@ class PortfolioValues(Reply):
     """Estimated values of the domains that you hold."""
 
     by_currency: Annotated[
-        list[Money] | None, doc("Sum of the estimates in each currency; null when your role does not see money.")
+        list[Money] | None,
+        doc("Sum of the estimates in each currency; null when your role does not see money."),
+        MONEY,
     ]
     held: Annotated[int, doc("Number of domains that you hold.")]
     without_value: Annotated[int, doc("Those without an estimated value.")]
     without_renewal_price: Annotated[int, doc("Those without a renewal price of their own.")]
 
     @classmethod
-    def of(cls, sums: Sequence[ValueSum], *, shows_finance: bool) -> Self:
+    def of(cls, sums: Sequence[ValueSum]) -> Self:
         """Return the reply of sums."""
         known = [
             Money(each.amount, each.currency).quantized()
@@ -107,7 +110,7 @@ class PortfolioValues(Reply):
             if each.currency is not None and each.amount is not None
         ]
         return cls(
-            by_currency=known if shows_finance else None,
+            by_currency=known,
             held=sum(each.domains for each in sums),
             without_value=sum(each.domains for each in sums if each.currency is None),
             without_renewal_price=sum(each.unpriced for each in sums),
@@ -139,29 +142,28 @@ def summary_reply(summary: PortfolioSummary, *, shows_finance: bool) -> Portfoli
 
     def labelled(kind: type[T], member: str, labels: Sequence[LabelledTotals]) -> list[T]:
         shown = ((each.totals, {member: each.label, "domains": each.domains}) for each in labels)
-        return [kind.of(totals, shows_finance=shows_finance, **more) for totals, more in shown]
+        return [kind.of(totals, **more) for totals, more in shown]
 
-    return PortfolioSummaryReply.from_record(
+    reply = PortfolioSummaryReply.from_record(
         summary,
         base_currency=summary.total.base_currency,
-        values=PortfolioValues.of(summary.values, shows_finance=shows_finance),
-        totals=SummaryTotals.of(summary.total, shows_finance=shows_finance),
+        values=PortfolioValues.of(summary.values),
+        totals=SummaryTotals.of(summary.total),
         months=[
             MonthTotals.of(
                 each,
-                shows_finance=shows_finance,
                 month=f"{month:%Y-%m}",
                 value=MonthValueReply.of(summary.value_by_month[month], base_currency=each.base_currency)
-                if shows_finance and month in summary.value_by_month
+                if month in summary.value_by_month
                 else None,
             )
             for month, each in summary.by_month.items()
         ],
         by_currency=[
-            CurrencyTotals.of(each, shows_finance=shows_finance, currency=currency)
-            for currency, each in summary.by_currency.items()
+            CurrencyTotals.of(each, currency=currency) for currency, each in summary.by_currency.items()
         ],
         by_tld=labelled(TldTotals, "tld", summary.by_tld),
         by_tag=labelled(TagTotals, "tag", summary.by_tag),
-        redacted=[] if shows_finance else ["finance"],
+        redacted=[],
     )
+    return visible(reply, shows_finance=shows_finance)
