@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from builders.portfolio.domains.records import FIELDS, REPORTED
+from builders.kit.values.resources import MONEY, members_of
+from builders.portfolio.domains.records import FIELDS, REPORTED, DomainFields
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 
@@ -93,6 +94,10 @@ REFUSED: list[tuple[str, Any, list[int | str]]] = [
     ("notes", "x" * 5_001, []),
     ("notes", " \n ", []),
 ]
+
+
+def test_roles_without_finance_see_no_amount() -> None:
+    assert all(MONEY in each.marks for each in members_of(DomainFields) if each.is_money)
 
 
 def test_every_field_has_a_value_that_is_accepted_and_one_that_is_refused() -> None:

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, LiteralString, Union, cast, get_args, get_origin
 from uuid import UUID
 
+from builders.kit.values.money import Money
 from builders.kit.values.resources import Member, bare, members_of
 
 _TYPES: Mapping[type, LiteralString] = {
@@ -18,6 +19,7 @@ _TYPES: Mapping[type, LiteralString] = {
     Decimal: "numeric",
     datetime: "timestamptz",
     date: "date",
+    Money: "numeric",  # its currency is another column
 }
 
 

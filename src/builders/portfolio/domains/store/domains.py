@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 from uuid import UUID
 
+from builders.kit.db.columns import columns_of, settings_of, typed_columns_of
 from builders.kit.db.queries import account_lock, constructor, query
 from builders.kit.values import texts
 from builders.kit.values.money import Money
@@ -27,30 +28,20 @@ CURRENCIES: Mapping[LiteralString, LiteralString] = {
     "min_offer": "min_offer_currency",
     "estimated_value": "estimated_currency",
 }
-_NAME: Mapping[LiteralString, LiteralString] = {"id": "uuid", "domain": "text", "unicode": "text", "tld": "text"}
-# What is written of a domain, with the types of its columns.
-COLUMN_TYPES: Mapping[LiteralString, LiteralString] = {
-    **dict.fromkeys(("status", "ownership", "counterparty", "registrar", "expiry_source"), "text"),
-    **dict.fromkeys(("renewal_currency", "asking_currency", "min_offer_currency", "estimated_currency"), "text"),
-    **dict.fromkeys(("folder", "notes", "lifecycle"), "text"),
-    **dict.fromkeys(("revenue_share", "renewal_price", "asking_price", "min_offer", "estimated_value"), "numeric"),
-    **dict.fromkeys(("nameservers", "epp_statuses", "tags"), "text[]"),
-    **dict.fromkeys(("auto_renew", "locked", "privacy", "pinned"), "boolean"),
-    **dict.fromkeys(("registered_on", "acquired_on"), "date"),
-    "connection_id": "uuid",
-    "expires_at": "timestamptz",
-}
-FIELD_COLUMNS = ", ".join(COLUMN_TYPES)
-COLUMNS = f"{', '.join(_NAME)}, {FIELD_COLUMNS}, created_at, updated_at"
-# The record of a row of JSON, and the assignments of its fields.
-_ROW_TYPES: Mapping[LiteralString, LiteralString] = {
-    **COLUMN_TYPES,
+FIELD_COLUMNS = f"{columns_of(DomainFields)}, {', '.join(CURRENCIES.values())}, lifecycle"
+COLUMNS = f"id, domain, unicode, tld, {FIELD_COLUMNS}, created_at, updated_at"
+# What is written besides the fields, with the types of the columns.
+_MORE: Mapping[LiteralString, LiteralString] = {
+    **dict.fromkeys((*CURRENCIES.values(), "lifecycle", "search"), "text"),
     "lifecycle_due_at": "timestamptz",
-    "search": "text",
 }
-_DEFINITIONS: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_ROW_TYPES.items())]
-_ASSIGNMENTS: Sequence[LiteralString] = [name + " = written." + name for name in _ROW_TYPES]
-ROW_DEFINITION, ASSIGNMENTS = ", ".join(_DEFINITIONS), ", ".join(_ASSIGNMENTS)
+_DEFINITIONS: Sequence[LiteralString] = [name + " " + kind for name, kind in _MORE.items()]
+_ASSIGNMENTS: Sequence[LiteralString] = [name + " = written." + name for name in _MORE]
+# The record of a row of JSON, and the assignments of its fields.
+ROW_DEFINITION = f"""
+    id uuid, domain text, unicode text, tld text, {typed_columns_of(DomainFields)}, {", ".join(_DEFINITIONS)}
+"""
+ASSIGNMENTS = f"{settings_of(DomainFields, 'written')}, {', '.join(_ASSIGNMENTS)}"
 
 
 _make = constructor(Domain)

@@ -12,12 +12,13 @@ from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row
 
+from builders.kit.db.columns import columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains.filters import FigureFilters
-from builders.portfolio.domains.records import FIELDS, Domain, DomainSort
-from builders.portfolio.domains.store.domains import COLUMN_TYPES, COLUMNS, CURRENCIES, domain_of
+from builders.portfolio.domains.records import Domain, DomainFields, DomainSort
+from builders.portfolio.domains.store.domains import COLUMNS, CURRENCIES, domain_of
 from builders.portfolio.domains.store.figures import FIGURES
 from builders.portfolio.domains.store.filters import (
     IN_BOUNDS,
@@ -37,8 +38,7 @@ _SHOWN: Mapping[LiteralString, LiteralString] = {
         for amount, currency in CURRENCIES.items()
     },
 }
-_STORED: Sequence[LiteralString] = [name for name in COLUMN_TYPES if name in FIELDS]
-_STORED = sorted(_STORED, key=FIELDS.index)
+_STORED = columns_of(DomainFields).split(", ")
 _MEMBERS: Sequence[LiteralString] = ["'" + name + "', " + _SHOWN.get(name, name) for name in _STORED]
 _FIELDS = ", ".join(_MEMBERS)
 # What the other members are computed from follows the JSON.
