@@ -14,18 +14,12 @@ from pydantic import BaseModel
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event, declare
+from builders.kit.events.payloads import event_of, values_of
 from builders.kit.values import clock
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.portfolio.domains.lifecycle import state_of
-from builders.portfolio.domains.records import (
-    FIELDS,
-    Domain,
-    ExpirySource,
-    Lifecycle,
-    Ownership,
-    PortfolioDomainStatus,
-)
+from builders.portfolio.domains.records import FIELDS, Domain, ExpirySource, Lifecycle, PortfolioDomainStatus
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.today import list_today
 
@@ -33,19 +27,15 @@ DomainId = Annotated[UUID, doc("Identifier of the portfolio domain.")]
 Expires = Annotated[datetime | None, doc("When the registration expires; null when unknown.")]
 
 
+@event_of(
+    Domain,
+    *("id", "domain", "domain_unicode", "status", "ownership", "registrar", "expires_at", "auto_renew"),
+    *("lifecycle", "tags", "changed"),
+)
 class PortfolioDomainData(BaseModel):
     """A domain of a portfolio."""
 
-    id: DomainId
-    domain: DomainName
     domain_unicode: Annotated[str, doc("The name in Unicode.")]
-    status: Annotated[PortfolioDomainStatus, doc("Status of the domain in the portfolio.")]
-    ownership: Annotated[Ownership, doc("Legal basis on which its holder has the domain.")]
-    registrar: Annotated[str | None, doc("Its registrar; null when unknown.")]
-    expires_at: Expires
-    auto_renew: Annotated[bool | None, doc("Whether the registrar renews it; null when unknown.")]
-    lifecycle: Annotated[Lifecycle | None, doc("State of the registration; null when unknown.")]
-    tags: Annotated[list[str], doc("Your tags.")]
     changed: Annotated[list[str], doc("Names of the members that changed; empty when none did.")]
 
 
@@ -144,9 +134,8 @@ _BY_STATUS: Mapping[PortfolioDomainStatus, Event] = {
 
 def domain_data(domain: Domain, changed: Sequence[str] = ()) -> PortfolioDomainData:
     """Return the data of an event about the domain, of which these members changed."""
-    shared = PortfolioDomainData.model_fields.keys() - {"domain_unicode", "changed"}
-    members = {name: getattr(domain, name) for name in shared}
-    return PortfolioDomainData(**members, domain_unicode=domain.unicode, changed=list(changed))
+    members = values_of(domain, PortfolioDomainData)
+    return PortfolioDomainData(domain_unicode=domain.unicode, changed=list(changed), **members)
 
 
 async def publish(conn: Conn, *, account_id: UUID, changes: Sequence[Change]) -> None:

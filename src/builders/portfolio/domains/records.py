@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from uuid import UUID
 
 from builders.kit.rows import RowOutcome, RowProblem, RowResult
+from builders.kit.values import domain_names
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
@@ -206,11 +207,12 @@ class NewDomain(DomainFields):
 class Domain(DomainFields):
     """A domain of a portfolio."""
 
-    id: UUID
-    domain: str
+    id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: domain_names.DomainName
     unicode: str
     tld: str
-    lifecycle: Lifecycle | None  # as last published
+    # As last published.
+    lifecycle: Annotated[Lifecycle | None, doc("State of the registration; null when unknown.")]
     created_at: datetime
     updated_at: datetime
 
