@@ -243,9 +243,7 @@ class ChargeFilters:
     """Which charges are listed, as the query has it. None: any."""
 
     unmatched_only: Annotated[bool, doc("Only charges that need a decision.")] = False
-    provider: Annotated[
-        str | None, Field(max_length=80), doc("Only charges of this registrar."), Lowered
-    ] = None
+    provider: Annotated[str | None, Field(max_length=80), doc("Only charges of this registrar."), Lowered] = None
     state: Annotated[ChargeState | None, doc("Only charges in this state.")] = None
     since: Annotated[date | None, Field(alias="from", description="Only charges from this day on.")] = None
     until: Annotated[date | None, Field(alias="to", description="Only charges up to this day.")] = None

@@ -159,9 +159,7 @@ def summary_reply(summary: PortfolioSummary, *, shows_finance: bool) -> Portfoli
             )
             for month, each in summary.by_month.items()
         ],
-        by_currency=[
-            CurrencyTotals.of(each, currency=currency) for currency, each in summary.by_currency.items()
-        ],
+        by_currency=[CurrencyTotals.of(each, currency=currency) for currency, each in summary.by_currency.items()],
         by_tld=labelled(TldTotals, "tld", summary.by_tld),
         by_tag=labelled(TagTotals, "tag", summary.by_tag),
         redacted=[],

@@ -89,7 +89,11 @@ async def _try_undo(conn: Conn, *, account_id: UUID, domain_import: Import, befo
     """Return what the undo of the next rows would do, and where the rows before them are."""
     below = domain_import.rows_done if before_row is None else min(before_row, domain_import.rows_done)
     rows = await store.list_backwards(
-        conn, account_id=account_id, import_id=domain_import.import_id, below=below, limit=domain_imports.inline_rows
+        conn,
+        account_id=account_id,
+        import_id=domain_import.import_id,
+        below=below,
+        limit=domain_imports.inline_rows,
     )
     names = [each.domain for each in rows if each.domain is not None]
     later = await store.list_of_domains(

@@ -72,7 +72,9 @@ async def plan_undo(
         except_import_id=domain_import.import_id,
     )
     names = [now[each].domain for each in present]
-    again = await store.list_imported_later(conn, account_id=account_id, import_id=domain_import.import_id, domains=names)
+    again = await store.list_imported_later(
+        conn, account_id=account_id, import_id=domain_import.import_id, domains=names
+    )
     reasons = {
         domain_id: _reasons(now[domain_id], row, recorded[domain_id], is_again=now[domain_id].domain in again)
         for domain_id, row in present.items()

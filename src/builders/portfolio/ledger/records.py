@@ -341,9 +341,7 @@ class EntryFilters:
     until: Annotated[Day | None, Field(alias="to", description="Only entries up to this day.")] = None
     kind: Annotated[EntryKind | None, doc("Only entries of this kind.")] = None
     source: Annotated[EntrySource | None, doc("Only entries of this source.")] = None
-    currency: Annotated[
-        str | None, Field(pattern=CURRENCY_PATTERN), doc("Only entries in this currency.")
-    ] = None
+    currency: Annotated[str | None, Field(pattern=CURRENCY_PATTERN), doc("Only entries in this currency.")] = None
     voided: Annotated[bool | None, doc("Only void entries, or only those that count.")] = None
 
 

@@ -297,9 +297,7 @@ class Notice(_Content):
     acknowledged_at: Annotated[
         datetime | None, doc("When it was acknowledged, which ends its repetition; null before.")
     ]
-    redacted: Annotated[
-        Sequence[Literal["finance"]], doc("`finance` when your role does not see `amount`.")
-    ] = ()
+    redacted: Annotated[Sequence[Literal["finance"]], doc("`finance` when your role does not see `amount`.")] = ()
 
     @property
     def why(self) -> str:

@@ -83,7 +83,8 @@ async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime)
     made: set[UUID] = set()
     for is_repeated in (False, True):
         rows = [
-            asdict(each) | ({"amount": each.amount.amount, "currency": each.amount.currency} if each.amount else {})
+            asdict(each)
+            | ({"amount": each.amount.amount, "currency": each.amount.currency} if each.amount else {})
             for each in new
             if each.is_repeated is is_repeated
         ]

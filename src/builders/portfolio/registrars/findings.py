@@ -126,9 +126,9 @@ class Difference:
 class Filters:
     """Which findings are wanted, as the query has it. None: all."""
 
-    provider: Annotated[
-        str | None, Field(max_length=80), doc("Only findings about this registrar."), Lowered
-    ] = None
+    provider: Annotated[str | None, Field(max_length=80), doc("Only findings about this registrar."), Lowered] = (
+        None
+    )
     category: Annotated[FindingCategory | None, doc("Only findings of this category.")] = None
     min_severity: Annotated[FindingSeverity, doc("Only findings of at least this severity.")] = (
         FindingSeverity.INFO

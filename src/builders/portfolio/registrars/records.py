@@ -81,9 +81,7 @@ class CredentialField:
     is_required: Annotated[
         bool, Field(serialization_alias="required", description="Whether the registrar needs it.")
     ] = True
-    instead_of: Annotated[
-        Sequence[str], doc("Required credentials that are not needed beside this one.")
-    ] = ()
+    instead_of: Annotated[Sequence[str], doc("Required credentials that are not needed beside this one.")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -449,9 +447,7 @@ class Snapshot:
 class InventoryFilters:
     """Which holdings are listed, as the query has it. None: any."""
 
-    provider: Annotated[
-        str | None, Field(max_length=80), doc("Only domains at this registrar."), Lowered
-    ] = None
+    provider: Annotated[str | None, Field(max_length=80), doc("Only domains at this registrar."), Lowered] = None
     domain_id: Annotated[UUID | None, doc("Only this domain of the portfolio.")] = None
     matched: Annotated[
         bool | None,

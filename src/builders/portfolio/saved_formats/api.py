@@ -36,9 +36,7 @@ async def list_portfolio_formats(access: Reader, conn: Reads) -> Listing[SavedFo
 
 
 @router.put("/formats/{name}", responses=problems(SavedFormatLimit), openapi_extra=BEYOND_SPEC)
-async def save_portfolio_format(
-    name: Name, body: PortfolioFormatUpdate, access: Writer, conn: Tx
-) -> SavedFormat:
+async def save_portfolio_format(name: Name, body: PortfolioFormatUpdate, access: Writer, conn: Tx) -> SavedFormat:
     """Save how your own sheet is written. An import of such a sheet names it in `format`."""
     return await service.save_format(conn, account_id=access.portfolio_id, name=name, **body.values())
 

@@ -22,7 +22,15 @@ from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import STOPS, Policy, declare, rate_limit
 from builders.portfolio.team import deciders, errors, members, schemas
 from builders.portfolio.team.access import allows, reviews
-from builders.portfolio.team.records import Access, CreatedInvite, Decider, NewInvite, Permission, ShownMember, TeamRole
+from builders.portfolio.team.records import (
+    Access,
+    CreatedInvite,
+    Decider,
+    NewInvite,
+    Permission,
+    ShownMember,
+    TeamRole,
+)
 
 deciders_router = Router(prefix="/v1/account/deciders", tags=["account"])
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])

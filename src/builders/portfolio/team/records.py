@@ -148,9 +148,7 @@ class Decider:
     ]
 
 
-@resource(
-    "TeamInviteReply", computed={"status": "`pending` until it is accepted, revoked or expired."}
-)
+@resource("TeamInviteReply", computed={"status": "`pending` until it is accepted, revoked or expired."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invite:
     """An invitation."""

@@ -69,9 +69,7 @@ class TeamReply(Reply):
     owner_account_id: Annotated[UUID, doc("The account whose portfolio it is.")]
     your_role: Annotated[TeamRole, doc("Your role in this team.")]
     members: Annotated[list[ShownMember], doc("The members, the portfolio's own account first.")]
-    invites: Annotated[
-        list[Invite], doc("Pending invitations; empty for roles that do not manage the team.")
-    ]
+    invites: Annotated[list[Invite], doc("Pending invitations; empty for roles that do not manage the team.")]
     memberships: Annotated[list[ShownMembership], doc("Other accounts' portfolios in which you are a member.")]
     roles: Annotated[dict[TeamRole, list[Permission]], doc("The permissions of each role.")]
     count: Annotated[int, doc("Number of members.")]
