@@ -195,7 +195,9 @@ def name_records(document: Json) -> Json:
     kept = {renamed.get(each, each) for each in schemas}
     short = {each: each.rpartition("__")[2] for each in kept if each.startswith("builders__")}
     renamed |= {each: name for each, name in short.items() if name not in kept}
-    document["components"]["schemas"] = {renamed.get(name, name): schema for name, schema in schemas.items()}
+    published = {renamed.get(name, name): schema for name, schema in schemas.items()}
+    # By name: schemas that resemble each other are neighbors, which compress well.
+    document["components"]["schemas"] = dict(sorted(published.items()))
 
     def refer(found: re.Match[str]) -> str:
         name = found[1].removeprefix(_SCHEMAS)

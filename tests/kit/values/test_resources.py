@@ -147,8 +147,13 @@ def test_a_caller_sees_one_account_id_and_the_mode(mode: str) -> None:
 def test_the_answer_to_a_change_has_the_optional_members_of_the_record() -> None:
     described = schema(written_of(Light, "LightWritten"))
 
-    assert described["required"] == ["colour"]
-    assert described["properties"]["is_on"]["default"] is True
+    assert [*described["required"]] == ["colour"]
+    assert described["properties"]["is_on"] == {
+        "title": "Is On",
+        "type": "boolean",
+        "description": "Whether it is on.",
+        "default": True,
+    }
 
 
 def test_another_answer_is_shown_as_it_is() -> None:

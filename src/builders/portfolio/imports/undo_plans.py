@@ -58,9 +58,8 @@ async def plan_undo(
     now, unrestored = _restore(undone, locked)
     entry_ids = [entry_id for each in undone for entry_id in each.entry_ids]
     booked = set(await bookings.list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
-    sold = await sales.list_changed_entries(
-        conn, account_id=account_id, import_id=domain_import.import_id, entry_ids=entry_ids
-    )
+    import_id = domain_import.import_id
+    sold = await sales.list_changed_entries(conn, account_id=account_id, import_id=import_id, entry_ids=entry_ids)
     added = {each.domain_id: each for each in rows if each.outcome is RowOutcome.CREATED}
     present = {domain_id: row for domain_id, row in added.items() if domain_id is not None and domain_id in locked}
     recorded = await history.list_history(
@@ -69,12 +68,10 @@ async def plan_undo(
         domain_ids=list(present),
         since=domain_import.created_at,
         except_entry_ids=entry_ids,
-        except_import_id=domain_import.import_id,
+        except_import_id=import_id,
     )
     names = [now[each].domain for each in present]
-    again = await store.list_imported_later(
-        conn, account_id=account_id, import_id=domain_import.import_id, domains=names
-    )
+    again = await store.list_imported_later(conn, account_id=account_id, import_id=import_id, domains=names)
     reasons = {
         domain_id: _reasons(now[domain_id], row, recorded[domain_id], is_again=now[domain_id].domain in again)
         for domain_id, row in present.items()

@@ -378,10 +378,7 @@ Source = Annotated[InventorySource, doc("Source: the registrar's `api`, or an `i
 
 @resource(
     "HeldDomainReply",
-    computed={
-        "unicode": "The domain in Unicode.",
-        "in_portfolio": "Whether the portfolio has the domain.",
-    },
+    computed={"unicode": "The domain in Unicode.", "in_portfolio": "Whether the portfolio has the domain."},
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
@@ -409,9 +406,8 @@ class Holding:
     suspected_since: Annotated[
         datetime | None, doc("The listing without the domain, while it is held back as part of a suspicious drop.")
     ]
-    domain_id: Annotated[  # only of a list
-        UUID | None, doc("Identifier of the portfolio domain; null without one.")
-    ] = None
+    # Only of a list.
+    domain_id: Annotated[UUID | None, doc("Identifier of the portfolio domain; null without one.")] = None
 
     @property
     def unicode(self) -> str:

@@ -65,7 +65,7 @@ class Unread:
 @resource("PartErrorReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartError:
-    """Why a part failed, or was not done."""
+    """Why it failed, or was not done."""
 
     code: Annotated[str, doc("Stable code, such as `provider_auth_failed` or `connection_disabled`.")]
     message: Annotated[str, doc("The reason as a sentence.")]

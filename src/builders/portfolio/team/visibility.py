@@ -27,9 +27,10 @@ def _without_money(part: Any) -> Any:
     if isinstance(part, list | tuple):
         shown = [*map(_without_money, part)]
         return part if all(map(is_, shown, part)) else shown
-    if not is_dataclass(part) and not isinstance(part, BaseModel):
+    kind: Any = type(part)
+    if not is_dataclass(kind) and not isinstance(part, BaseModel):
         return part
-    hidden, others = _members(type(part))
+    hidden, others = _members(kind)
     inner = {name: (old, _without_money(old)) for name in others for old in [getattr(part, name)]}
     changed = {**hidden, **{name: new for name, (old, new) in inner.items() if new is not old}}
     if not changed:
@@ -44,6 +45,6 @@ def _members(kind: Any) -> tuple[Mapping[str, Any], Sequence[str]]:
         members = {name: (each.metadata, get_origin(each.annotation)) for name, each in kind.model_fields.items()}
     else:
         members = {each.name: (each.marks, list if each.is_list else None) for each in members_of(kind)}
-    hidden = {name: [] if origin is list else None for name, (marks, origin) in members.items() if MONEY in marks}
-    hidden |= {name: value for name, value in _HIDDEN.items() if name in members}
+    hidden: dict[str, Any] = {name: value for name, value in _HIDDEN.items() if name in members}
+    hidden |= {name: [] if origin is list else None for name, (marks, origin) in members.items() if MONEY in marks}
     return hidden, [name for name in members if name not in hidden]
