@@ -149,7 +149,7 @@ class Eligibility:
     ]
     eligible_at: EligibleAt
     blocked_by: BlockedBy
-    rules_applied: Annotated[Sequence[AppliedRule], HIDDEN]
+    rules_applied: Annotated[Sequence[AppliedRule], HIDDEN] = ()
 
 
 class MoveState(StrEnum):

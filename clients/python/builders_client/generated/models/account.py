@@ -60,10 +60,8 @@ class DeciderReplyListing(Model):
 
 
 class DeciderConfirmed(Model):
-    """A decider after a confirmation."""
+    """A person who decides about plans of the account."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     account_id: str
     """The person's account."""
     email: str
@@ -78,3 +76,5 @@ class DeciderConfirmed(Model):
     """When another decider confirmed the person; null: never."""
     decides_from: AwareDatetime
     """Earliest time of a decision: 24 hours after a change, or its confirmation."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""

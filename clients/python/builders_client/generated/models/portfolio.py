@@ -294,7 +294,7 @@ class ParkingReportPeriod(Model):
 
 
 class PartErrorReply(Model):
-    """Why a connection was not synced."""
+    """Why it failed, or was not done."""
 
     code: str
     """Stable code, such as `provider_auth_failed` or `connection_disabled`."""
@@ -815,7 +815,7 @@ class SuspiciousDrop(Model):
 
 
 class TeamInviteReply(Model):
-    """A pending invitation."""
+    """An invitation."""
 
     id: str
     """Identifier of the invitation."""
@@ -823,14 +823,14 @@ class TeamInviteReply(Model):
     """The invited address."""
     role: str
     """The role that it gives. Known values: owner, admin, manager, accountant, viewer."""
-    status: str
-    """`pending` until it is accepted, revoked or expired. Known values: pending, expired, accepted, revoked."""
     approve_plans: bool
     """Whether it gives the permission `approve_plans`."""
-    expires_at: AwareDatetime
-    """When it expires."""
     invited_by: str
     """The account that invited last."""
+    expires_at: AwareDatetime
+    """When it expires."""
+    status: str
+    """`pending` until it is accepted, revoked or expired. Known values: pending, expired, accepted, revoked."""
 
 
 class TeamMemberReply(Model):
@@ -1472,12 +1472,6 @@ class HeldDomainReply(Model):
 class InventoryImportReply(Model):
     """Result of an import in the inventory and in the portfolio, by row."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    results: list[RowResult]
-    """Results in the order of the source; `id` is that of the portfolio domain."""
-    summary: BulkSummary
-    """How many rows had each outcome."""
     import_id: str
     """Identifier of the import."""
     provider: str
@@ -1498,6 +1492,12 @@ class InventoryImportReply(Model):
     """Domains of the portfolio that changed."""
     added_domains: int
     """Domains that were added to the portfolio."""
+    results: list[RowResult]
+    """Results in the order of the source; `id` is that of the portfolio domain."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    summary: BulkSummary
+    """How many rows had each outcome."""
 
 
 class LedgerEntryReply(Model):
@@ -1882,6 +1882,8 @@ class PortfolioImportItem(Model):
     """Identifier of the import."""
     state: str
     """`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped. Known values: queued, running, completed, failed, undoing, undone."""
+    dry_run: bool
+    """Whether it only reports its effect."""
     detected: DetectedTable | None
     """Detected properties of the source; null until a job has read it."""
     failure: RowProblem | None
@@ -1890,22 +1892,20 @@ class PortfolioImportItem(Model):
     """Number of rows; null until a job has read the source."""
     rows_done: int
     """Rows that have a result."""
-    summary: BulkSummary
-    """The number of rows so far, by outcome."""
-    merged_duplicates: int
-    """Rows with the domain of an earlier row."""
     undo: PortfolioImportUndo | None
     """Result of the undo; null without one."""
-    undo_until: AwareDatetime | None
-    """End of the time in which the import can be undone; null when it made no changes."""
     created_by: str
     """Account of the member who imported it."""
-    dry_run: bool
-    """Whether it only reports its effect."""
     created_at: AwareDatetime
     """When it was created."""
     finished_at: AwareDatetime | None
     """When it ended; null before."""
+    summary: BulkSummary
+    """The number of rows so far, by outcome."""
+    merged_duplicates: int
+    """Rows with the domain of an earlier row."""
+    undo_until: AwareDatetime | None
+    """End of the time in which the import can be undone; null when it made no changes."""
 
 
 class PortfolioImportItemPage(Model):
@@ -1935,16 +1935,12 @@ class PortfolioImportPreviewRow(Model):
 class PortfolioImportReply(Model):
     """An import with the results of its rows."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    results: list[RowResult]
-    """Results in the order of the source, in a large one the rows of a domain together. Read those of a job with GET."""
-    summary: BulkSummary
-    """The number of rows so far, by outcome."""
     import_id: str
     """Identifier of the import."""
     state: str
     """`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped. Known values: queued, running, completed, failed, undoing, undone."""
+    dry_run: bool
+    """Whether it only reports its effect."""
     detected: DetectedTable | None
     """Detected properties of the source; null until a job has read it."""
     failure: RowProblem | None
@@ -1953,22 +1949,26 @@ class PortfolioImportReply(Model):
     """Number of rows; null until a job has read the source."""
     rows_done: int
     """Rows that have a result."""
-    merged_duplicates: int
-    """Rows with the domain of an earlier row."""
     undo: PortfolioImportUndo | None
     """Result of the undo; null without one."""
-    undo_until: AwareDatetime | None
-    """End of the time in which the import can be undone; null when it made no changes."""
     created_by: str
     """Account of the member who imported it."""
-    dry_run: bool
-    """Whether it only reports its effect."""
     created_at: AwareDatetime
     """When it was created."""
     finished_at: AwareDatetime | None
     """When it ended; null before."""
+    results: list[RowResult]
+    """Results in the order of the source, in a large one the rows of a domain together. Read those of a job with GET."""
     next_cursor: str | None
     """Send it as `cursor` to get the next page; null on the last page."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    summary: BulkSummary
+    """The number of rows so far, by outcome."""
+    merged_duplicates: int
+    """Rows with the domain of an earlier row."""
+    undo_until: AwareDatetime | None
+    """End of the time in which the import can be undone; null when it made no changes."""
 
 
 class PortfolioImportUndone(Model):
@@ -1978,6 +1978,8 @@ class PortfolioImportUndone(Model):
     """Identifier of the import."""
     state: str
     """`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped. Known values: queued, running, completed, failed, undoing, undone."""
+    dry_run: bool
+    """Whether this only reports what the undo would do."""
     detected: DetectedTable | None
     """Detected properties of the source; null until a job has read it."""
     failure: RowProblem | None
@@ -1986,18 +1988,10 @@ class PortfolioImportUndone(Model):
     """Number of rows; null until a job has read the source."""
     rows_done: int
     """Rows that have a result."""
-    summary: BulkSummary
-    """The number of rows so far, by outcome."""
-    merged_duplicates: int
-    """Rows with the domain of an earlier row."""
     undo: PortfolioImportUndo | None
     """Result of the undo; null without one."""
-    undo_until: AwareDatetime | None
-    """End of the time in which the import can be undone; null when it made no changes."""
     created_by: str
     """Account of the member who imported it."""
-    dry_run: bool
-    """Whether this only reports what the undo would do."""
     created_at: AwareDatetime
     """When it was created."""
     finished_at: AwareDatetime | None
@@ -2006,6 +2000,12 @@ class PortfolioImportUndone(Model):
     """The first 100 rows of which something is kept; their warnings have the reasons. After the undo, `GET /v1/portfolio/imports/{import_id}?kept=true` lists all."""
     before_row: int | None
     """Send it as `before_row` to continue a dry run; null at its end."""
+    summary: BulkSummary
+    """The number of rows so far, by outcome."""
+    merged_duplicates: int
+    """Rows with the domain of an earlier row."""
+    undo_until: AwareDatetime | None
+    """End of the time in which the import can be undone; null when it made no changes."""
 
 
 class PortfolioNoticeReply(Model):
@@ -2031,6 +2031,8 @@ class PortfolioNoticeReply(Model):
     """Whether the registrar renews it; null when unknown."""
     month: date | None
     """First day of the month of a cost alert; else null."""
+    amount: Money | None
+    """Renewal price of the domain, or renewals of the month; null if unknown."""
     email_at: AwareDatetime | None
     """When its email will be sent; null when none is pending."""
     held_by: str | None
@@ -2041,12 +2043,10 @@ class PortfolioNoticeReply(Model):
     """When it was marked as read; null while unread."""
     acknowledged_at: AwareDatetime | None
     """When it was acknowledged, which ends its repetition; null before."""
-    why: str
-    """Reason of the notice, and the preference that disables such notices."""
-    amount: Money | None
-    """Renewal price of the domain, or renewals of the month; null if unknown."""
     redacted: list[str]
     """`finance` when your role does not see `amount`."""
+    why: str
+    """Reason of the notice, and the preference that disables such notices."""
 
 
 class PortfolioNoticeReplyPage(Model):
@@ -2461,31 +2461,29 @@ class TeamAccepted(Model):
 class TeamInviteCreated(Model):
     """A new or renewed invitation with its token."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     id: str
     """Identifier of the invitation."""
     email: str
     """The invited address."""
     role: str
     """The role that it gives. Known values: owner, admin, manager, accountant, viewer."""
-    status: str
-    """`pending` until it is accepted, revoked or expired. Known values: pending, expired, accepted, revoked."""
     approve_plans: bool
     """Whether it gives the permission `approve_plans`."""
-    expires_at: AwareDatetime
-    """When it expires."""
     invited_by: str
     """The account that invited last."""
+    expires_at: AwareDatetime
+    """When it expires."""
     accept_token: str | None = None
     """The token for `POST /v1/portfolio/team/accept`. Shown once; the email contains it too. Absent if an Idempotency-Key repeats the answer."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    status: str
+    """`pending` until it is accepted, revoked or expired. Known values: pending, expired, accepted, revoked."""
 
 
 class TeamMemberWritten(Model):
-    """A member after a change."""
+    """A member of the team."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     account_id: str
     """The member's account."""
     email: str
@@ -2502,6 +2500,8 @@ class TeamMemberWritten(Model):
     """Whether the member decides about plans of the account."""
     joined_at: AwareDatetime
     """When the member joined; for the owner, when the account was created."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class TldTotals(Model):
@@ -3206,22 +3206,22 @@ class PortfolioExportRow(Model):
 class PortfolioImportPreview(Model):
     """What an import would read from a source."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     detected: DetectedTable
     """Detected properties of the source; with a `problem` no columns."""
     problem: RowProblem | None
     """Why no row can be read, such as a missing column; else null."""
+    columns: list[PortfolioImportColumn]
+    """The columns of the source."""
     rows_total: int | None
     """Number of rows; null with a `problem`."""
     rows_examined: int
     """Rows that were searched for problems, the first 1,000."""
-    columns: list[PortfolioImportColumn]
-    """The columns of the source."""
     rows: list[PortfolioImportPreviewRow]
     """The first 20 rows."""
     problem_rows: list[PortfolioImportPreviewRow]
     """The first 100 examined rows with errors or warnings."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class PortfolioSummaryReply(Model):
