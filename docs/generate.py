@@ -26,7 +26,6 @@ from builders import worker
 from builders.app import create_app
 from builders.cli import main as cli
 from builders.cli.embedded.server import EmbeddedServer
-from builders.demo.registrars import behaviors
 from builders.identity import scopes as identity_scopes
 from builders.identity.records import Preset
 from builders.kit import errors
@@ -40,6 +39,7 @@ from builders.portfolio.team.records import TeamRole
 from builders.portfolio.transfers import rules as transfer_rules
 from builders.portfolio.transfers.rules import COLUMNS as TRANSFERS_COLUMNS
 from docs.document import derive_document
+from tests.registrars import behaviors
 
 REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"

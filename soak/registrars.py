@@ -15,7 +15,6 @@ from uuid import UUID
 import psutil
 
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeLine, FakePurchase, FakeServer
-from builders.demo.registrars.fakes import FAKES
 from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import keyring_of
@@ -30,6 +29,7 @@ from builders.portfolio.registrars.records import Connection
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import Run
+from tests.registrars.fakes import FAKES
 
 PROVIDERS = ("porkbun", "godaddy", "namecom", "spaceship")
 BILLING_PROVIDERS = ("godaddy", "namecom", "namesilo", "route53")

@@ -10,7 +10,6 @@ import pytest
 from builders.app import Service
 from builders.console.fixes import may_fix
 from builders.demo.registrars.fake import FakeAccount, FakeServer
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from tests.cast import Person
@@ -18,6 +17,7 @@ from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
 from tests.console.portfolio_scene import add
 from tests.console.registrar_scene import CHARGES, charge, charges, differ, findings, split_charge
 from tests.console.visitor import Visitor, fields_of, heading
+from tests.registrars.fakes import FAKES
 from tests.sandbox.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]

@@ -20,7 +20,7 @@ from builders.cli.main import main
 from builders.demo.portfolio import read_domains
 from builders.demo.registrars.bills import DIFFERENCES, list_held, provider_of
 from builders.demo.registrars.fake import FakeServer
-from builders.demo.registrars.fakes import FAKES, make_fakes
+from builders.demo.registrars.fakes import make_fakes
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -29,6 +29,7 @@ from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import BilledLine
 from builders.portfolio.registrars.rows import a_label
 from tests.demo.truth import list_true_charges
+from tests.registrars.fakes import FAKES
 
 TODAY = date(2028, 2, 29)
 
@@ -58,7 +59,7 @@ async def bills() -> AsyncIterator[Mapping[tuple[str, str, str], BilledLine]]:
         settings = Settings.model_validate({"outbound_allow": [server.address]})
         async with Outbound(settings) as outbound:
             found: dict[tuple[str, str, str], BilledLine] = {}
-            for fake in make_fakes(TODAY):
+            for fake in make_fakes(TODAY, kinds=FAKES):
                 if not ADAPTERS[fake.provider].profile.capabilities.billing:
                     continue
                 api = ApiClient(outbound=outbound, pace=NoPace(), base_url=server.add(fake))
@@ -149,7 +150,7 @@ def test_the_command_prints_requests_that_connect(
     monkeypatch.setattr(signal, "sigwait", lambda _: None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        words = ["demo", "registrars", "--port", str(port), "--provider", "godaddy", "--provider", "ovh"]
+        words = ["demo", "registrars", "--port", str(port), "--provider", "godaddy", "--provider", "gandi"]
         refused = CliRunner().invoke(main, words, env=environment)
     printed = CliRunner().invoke(main, words, env=environment)
     log.configure(level="error")
@@ -158,4 +159,4 @@ def test_the_command_prints_requests_that_connect(
     assert printed.exit_code == 0
     assert f"BUILDERS_OUTBOUND_ALLOW=127.0.0.1:{port}" in printed.output
     assert "godaddy: 40 domains, 14 orders" in printed.output
-    assert f'"base_url": "http://127.0.0.1:{port}/ovh/1.0"' in printed.output
+    assert f'"base_url": "http://127.0.0.1:{port}/gandi/v5"' in printed.output

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders.demo.registrars.behaviors import Behavior
 from builders.identity.scopes import DESCRIPTIONS
 from builders.kit import errors
 from builders.kit.events import outbox
@@ -15,6 +14,7 @@ from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.team.records import Permission, TeamRole
 from builders.portfolio.transfers.records import RuleName
 from docs import generate
+from tests.registrars.behaviors import Behavior
 
 STALE = "run script/docs"
 

@@ -33,10 +33,10 @@ FOLDERS = (
 TO_MAKE = {
     "resources/mailboxes.py",
     "tests/projects/test_count.py",
-    "src/builders/demo/registrars/apis/harbour.py",
     "src/builders/portfolio/registrars/adapters/harbour.py",
     "tests/portfolio/registrars/conformance/test_harbour.py",
     "tests/portfolio/registrars/recorded/harbour.toml",
+    "tests/registrars/apis/harbour.py",
 }
 
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")

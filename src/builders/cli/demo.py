@@ -53,12 +53,12 @@ def demo(ctx: click.Context, *, as_json: bool) -> None:
 @click.option("--provider", "providers", multiple=True, type=click.Choice(sorted(FAKES)), help="All by default.")
 @json_option
 def registrars(port: int, providers: Sequence[str], *, as_json: bool) -> None:
-    """Run stand-ins of registrars that hold the demo portfolio, and print how to connect them."""
+    """Run stand-ins of registrars that hold domains of the demo portfolio, and print how to connect them."""
 
     async def work(database: Database, _settings: Settings) -> date:
         return await demo_service.find_day(database) or clock.now().date()
 
-    fakes = make_fakes(run(work), providers=providers or FAKES.keys())
+    fakes = make_fakes(run(work), kinds={name: FAKES[name] for name in providers or FAKES})
     with _blocked(_STOPS), ExitStack() as stack:
         try:
             server = stack.enter_context(FakeServer(port=port))

@@ -3,7 +3,6 @@
 import pytest
 
 from builders.demo.registrars.fake import FakeAccount, FakeServer
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.process.settings import Settings
 from builders.portfolio.billing import bills
 from tests.cast import Person
@@ -12,6 +11,7 @@ from tests.portfolio.billing.test_sync import SYNC, purchase
 from tests.portfolio.registrars.make import REGISTRARS, connect
 from tests.portfolio.registrars.sync import read, work
 from tests.portfolio.team.make import code
+from tests.registrars.fakes import FAKES
 
 ROWS = [
     {"date": "2026-03-01", "domain": f"d{number}.com", "amount": "10.98", "order id": str(number)}

@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 
 from builders.demo.registrars.fake import FakeAccount, FakeLine, FakePurchase, FakeRegistrar, FakeServer, Fault
-from builders.demo.registrars.fakes import FAKES
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn
 from builders.kit.outbound.client import Outbound
@@ -28,6 +27,7 @@ from tests.portfolio.imports.make import IMPORT, JSON_EXPORT
 from tests.portfolio.registrars.make import connect
 from tests.portfolio.registrars.sync import do_part, fake_of, read, sync as sync_domains, work
 from tests.portfolio.team.make import code, join, of
+from tests.registrars.fakes import FAKES
 
 SYNC, ENSURE = f"{BILLING}/sync", f"{BILLING}/ensure"
 NAMES = ("harbour.com", "lantern.com", "pier.com")

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound, Response
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import BilledLine, ChargeKind, HeldDomain, HeldStatus
+from tests.registrars.fakes import FAKES
 
 RECORDED = Path(__file__).parent / "recorded"
 BASE = "https://registrar.example"

@@ -7,12 +7,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic_core import from_json
 
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound, Response
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.portfolio.registrars.recorded_make import BASE, NoPace
+from tests.registrars.fakes import FAKES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ from uuid import UUID
 import httpx
 
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeRegistrar
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.jobs import queue
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
@@ -19,6 +18,7 @@ from builders.portfolio.runs.records import WorkKind
 from builders.portfolio.runs.work import WORK, PartTools
 from tests.cast import Client, Person
 from tests.portfolio.registrars.make import REGISTRARS, database_of, keyring_of
+from tests.registrars.fakes import FAKES
 
 SYNC = f"{REGISTRARS}/sync"
 INVENTORY = f"{REGISTRARS}/inventory"

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from builders.demo.registrars.fake import FakeAccount, FakeRegistrar, FakeServer, Fault
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -18,6 +17,7 @@ from builders.portfolio.registrars.api_client import ATTEMPTS
 from builders.portfolio.registrars.records import Environment
 from tests.cast import Client, Person
 from tests.portfolio.registrars.make import REGISTRARS, database_of, events_of
+from tests.registrars.fakes import FAKES
 
 Json = dict[str, Any]
 KEYS = {"api_key": "pk1_0123456789abcdef", "secret_api_key": "sk1_0123456789fedcba"}

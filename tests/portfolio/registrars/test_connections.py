@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 
 from builders.demo.registrars.fake import FakeAccount, FakeServer
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
@@ -25,6 +24,7 @@ from builders.portfolio.registrars.records import (
 from builders.portfolio.runs.work import Tools
 from tests.cast import Person
 from tests.portfolio.registrars.make import connect, database_of, events_of, keyring_of
+from tests.registrars.fakes import FAKES
 
 QUOTA = Quota(requests=8, window_s=1)  # two at once, then one each seventh of a second
 SLOW = Quota(requests=1, window_s=3600)

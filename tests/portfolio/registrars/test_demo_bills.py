@@ -20,6 +20,7 @@ from builders.portfolio.registrars.providers import ADAPTERS
 from tests.cast import Person
 from tests.demo.truth import TrueCharge, list_true_charges
 from tests.portfolio.registrars.make import REGISTRARS, connect, database_of
+from tests.registrars.fakes import FAKES
 
 BILLED = ("godaddy", "namecom", "namesilo", "ovh", "route53")
 ENTRIES = """
@@ -39,7 +40,7 @@ class NoPace:
 async def record_bills(person: Person, fakes: FakeServer, outbound: Outbound, today: date) -> None:
     """Record what the adapters read of the bills."""
     account_id = person.account.sandbox_id
-    for fake in make_fakes(today, providers=BILLED):
+    for fake in make_fakes(today, kinds={name: FAKES[name] for name in BILLED}):
         connection = await connect(person, fake, fakes, is_sandbox=True)
         api = ApiClient(outbound=outbound, pace=NoPace(), base_url=fakes.add(fake))
         adapter = ADAPTERS[fake.provider](api, credentials=fake.credentials)

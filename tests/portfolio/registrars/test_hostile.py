@@ -14,7 +14,6 @@ import pytest
 from pydantic import RootModel
 
 from builders.demo.registrars.fake import FakeAccount, FakeLine, FakeServer
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Response
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -42,6 +41,7 @@ from tests.portfolio.registrars.sync import (
     sync,
     work,
 )
+from tests.registrars.fakes import FAKES
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from builders.demo.portfolio import add_portfolio
 from builders.demo.registrars.bills import DIFFERENCES, list_held
 from builders.demo.registrars.fake import FakeServer
-from builders.demo.registrars.fakes import make_fakes
+from builders.demo.registrars.fakes import FAKES, make_fakes
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -29,7 +29,7 @@ async def carol(alice: Person, fakes: FakeServer) -> Person:
     """A person whose sandbox has the demo portfolio, connected to three registrars."""
     async with database_of(alice).transaction() as conn:
         await add_portfolio(conn, account_id=alice.account.sandbox_id, has_costs=False)
-    for fake in make_fakes(today(), providers=CONNECTED):
+    for fake in make_fakes(today(), kinds={name: FAKES[name] for name in CONNECTED}):
         await connect(alice, fake, fakes, is_sandbox=True)
     return alice
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.values import clock
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import AuthCode, AuthCodeDelivery
 from tests.portfolio.registrars.recorded_make import BASE
 from tests.portfolio.registrars.requests_make import Recorder, Sent, adapter_of, answer
+from tests.registrars.fakes import FAKES
 
 MARCH = {"since": date(2026, 3, 1), "until": date(2026, 3, 31)}
 ENABLES_AUTO_RENEW = [name for name, each in ADAPTERS.items() if each.profile.capabilities.set_auto_renew]

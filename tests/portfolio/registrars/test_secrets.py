@@ -18,7 +18,6 @@ from builders.demo.registrars.fake import (
     FakeServer,
     Fault,
 )
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
@@ -39,6 +38,7 @@ from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.leaks import current_transaction, forms_of, list_leaks
 from tests.portfolio.registrars.make import REGISTRARS, connect, database_of, keyring_of
 from tests.portfolio.registrars.sync import start, work
+from tests.registrars.fakes import FAKES
 
 CODE = "Planted-Auth-Code-4Kz"
 PLANTED, WRONG = "planted{name}0f1e2d3c4b5a", "wrong{name}9a8b7c6d5e4f"

@@ -11,8 +11,6 @@ import pytest
 
 from builders.app import Service
 from builders.demo.registrars.apis.godaddy import FakeGoDaddy
-from builders.demo.registrars.apis.namecheap import FakeNamecheap
-from builders.demo.registrars.apis.namesilo import FakeNameSilo
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeRegistrar, FakeServer, Fault
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
@@ -28,6 +26,8 @@ from tests.portfolio.registrars.make import connect
 from tests.portfolio.registrars.reconcile_make import SNAPSHOT, ahead, hold, named, own, report
 from tests.portfolio.registrars.sync import do_part
 from tests.portfolio.renewals.make import decide
+from tests.registrars.apis.namecheap import FakeNamecheap
+from tests.registrars.apis.namesilo import FakeNameSilo
 
 FIND_EVENTS = """
     SELECT data FROM kit_outbox

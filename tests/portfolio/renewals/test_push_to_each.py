@@ -3,10 +3,10 @@
 import pytest
 
 from builders.demo.registrars.fake import FakeServer
-from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.cast import Person
 from tests.portfolio.renewals.test_push import fakes, held_at, outbound, push, settings, states
+from tests.registrars.fakes import FAKES
 
 __all__ = ["fakes", "outbound"]
 SWITCHES = [name for name, each in ADAPTERS.items() if each.profile.capabilities.set_auto_renew]

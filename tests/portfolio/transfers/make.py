@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeServer
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import changes, names
 from builders.portfolio.domains.records import Domain, NewDomain
@@ -22,6 +21,7 @@ from builders.portfolio.transfers.records import (
 from tests.cast import Client, Person
 from tests.portfolio.domains.make import DOMAINS
 from tests.portfolio.registrars.make import connect, database_of
+from tests.registrars.fakes import FAKES
 
 PLANTED = "Planted-Auth-Code-7Qx"  # is looked for where it must not be
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

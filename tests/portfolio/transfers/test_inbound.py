@@ -3,13 +3,13 @@
 import pytest
 
 from builders.demo.registrars.fake import FakeAccount, FakeServer, FakeTransfer, Fault
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.portfolio.billing.make import add_domains
 from tests.portfolio.registrars.make import connect
 from tests.portfolio.transfers.make import DAY, HOUR, add_held, report
+from tests.registrars.fakes import FAKES
 
 
 async def test_a_transfer_to_name_com_is_seen(alice: Person, fakes: FakeServer, reach: Outbound) -> None:

@@ -1,6 +1,6 @@
-"""The fakes of all registrars, and those of the demo."""
+"""The registrars of the demo."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from builders.demo.registrars import apis
@@ -12,10 +12,10 @@ from builders.kit.process.discovery import load_classes
 FAKES: Mapping[str, type[FakeRegistrar]] = load_classes(apis, FakeRegistrar)  # type: ignore[type-abstract] # the classes found are concrete
 
 
-def make_fakes(today: date, *, providers: Collection[str] = FAKES.keys()) -> Sequence[FakeRegistrar]:
+def make_fakes(today: date, *, kinds: Mapping[str, type[FakeRegistrar]] = FAKES) -> Sequence[FakeRegistrar]:
     """Return fakes that hold the demo portfolio and its bills, at dates relative to `today`."""
-    accounts = {name: FakeAccount(orders=[*list_purchases(name, today)]) for name in sorted(providers)}
+    accounts = {name: FakeAccount(orders=[*list_purchases(name, today)]) for name in sorted(kinds)}
     for provider, held in list_held(today):
         if provider in accounts:
             accounts[provider].domains.append(held)
-    return [FAKES[name](account) for name, account in accounts.items()]
+    return [kinds[name](account) for name, account in accounts.items()]

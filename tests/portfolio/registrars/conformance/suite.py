@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from builders.demo.registrars.behaviors import FAULTS, NOT_OFFERED, TRANSFERS, Behavior, find_reason
 from builders.demo.registrars.fake import (
     WAIT_S,
     FakeAccount,
@@ -22,7 +21,6 @@ from builders.demo.registrars.fake import (
     FakeTransfer,
     Fault,
 )
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.registrars import listing_changes
@@ -49,6 +47,8 @@ from tests.portfolio.registrars.recorded_make import (
     until_failure,
 )
 from tests.portfolio.registrars.requests_make import Recorder, answer
+from tests.registrars.behaviors import FAULTS, NOT_OFFERED, TRANSFERS, Behavior, find_reason
+from tests.registrars.fakes import FAKES
 
 CREATED = datetime(2020, 2, 29, 12, 0, 0, tzinfo=UTC)
 EXPIRES = datetime(2027, 2, 28, 12, 0, 0, tzinfo=UTC)

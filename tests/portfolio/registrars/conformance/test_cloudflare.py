@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from builders.demo.registrars.apis.cloudflare import FakeCloudflare
 from builders.demo.registrars.fake import FakeAccount
 from builders.portfolio.registrars.api_client import ATTEMPTS
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -14,6 +13,7 @@ from tests.portfolio.registrars.conformance.conftest import Connect
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite, domain
 from tests.portfolio.registrars.recorded_make import EXPIRED, OFF, ON, Rows, held
 from tests.portfolio.registrars.requests_make import Recorder, adapter_of, answer
+from tests.registrars.apis.cloudflare import FakeCloudflare
 
 PATH = "/registrations/a.com"
 

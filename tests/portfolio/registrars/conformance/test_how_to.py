@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from builders.demo.registrars import apis
 from builders.demo.registrars.fake import FakeRegistrar
-from builders.demo.registrars.fakes import FAKES
 from builders.kit.process.discovery import load_classes
 from builders.portfolio.registrars import adapters
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.portfolio.registrars.conformance import suite
 from tests.portfolio.registrars.conformance.conftest import Connect
+from tests.registrars import apis
+from tests.registrars.fakes import FAKES
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "add-a-registrar-adapter.md"
 PROVIDER = "harbour"

@@ -3,11 +3,11 @@
 from collections import Counter
 from pathlib import Path
 
-from builders.demo.registrars.behaviors import FAULTS, Behavior, list_behaviors, list_reasons
 from builders.demo.registrars.fake import Fault
-from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite
+from tests.registrars.behaviors import FAULTS, Behavior, list_behaviors, list_reasons
+from tests.registrars.fakes import FAKES
 
 
 def test_every_adapter_has_a_fake_and_a_suite() -> None:

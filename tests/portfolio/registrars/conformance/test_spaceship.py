@@ -2,7 +2,6 @@
 
 import pytest
 
-from builders.demo.registrars.apis.spaceship import FakeSpaceship
 from builders.demo.registrars.fake import FakeAccount
 from builders.portfolio.registrars.api_client import ATTEMPTS
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -11,6 +10,7 @@ from tests.portfolio.registrars.conformance.conftest import Connect
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite, domain
 from tests.portfolio.registrars.recorded_make import EXPIRED, Rows, held
 from tests.portfolio.registrars.requests_make import Recorder, adapter_of, answer
+from tests.registrars.apis.spaceship import FakeSpaceship
 
 SPACESHIP = {"created": "2022-01-01", "expires": "2027-01-01"}
 

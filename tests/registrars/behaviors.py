@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from builders.demo.registrars.fake import Fault
-from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars import providers
 from builders.portfolio.registrars.records import AuthCodeDelivery, Profile
 from builders.portfolio.registrars.sources import Topic
+from tests.registrars.fakes import FAKES
 
 
 class Behavior(StrEnum):
