@@ -19,7 +19,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.billing.lines import is_storable
-from builders.portfolio.registrars import adapter, listing_changes
+from builders.portfolio.registrars import adapter, listings
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.connections import next_allowed_at
 from builders.portfolio.registrars.failures import MAX_RETRY_AFTER_S, RegistrarFailed, RegistrarFailure
@@ -64,14 +64,14 @@ def test_a_time_at_the_bound_is_taken(text: str) -> None:
 
 def test_a_price_that_no_domain_has_is_not_taken() -> None:
     rows = [HeldDomain(domain="pier.com", renewal_price=Money(Decimal(10) ** 400, "USD"))]
-    assert listing_changes.clean(rows) == {"pier.com": HeldDomain(domain="pier.com")}
+    assert listings.clean(rows) == {"pier.com": HeldDomain(domain="pier.com")}
 
 
 def test_transfers_have_times_and_texts_that_can_be_stored() -> None:
     said = {"status_raw": "p\0" * 500, "message": "m\0", "started_at": "0001-01-01", "completed_at": "9999-12-31"}
-    kept = listing_changes.cleaned_transfer(read(TransferRow, said).held())
+    kept = listings.cleaned_transfer(read(TransferRow, said).held())
     assert (kept.started_at, kept.completed_at, kept.message) == (None, None, "m")
-    assert kept.status_raw == "p" * listing_changes.MAX_STATUS
+    assert kept.status_raw == "p" * listings.MAX_STATUS
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from builders.portfolio.billing.lines import is_storable
-from builders.portfolio.registrars import adapter, listing_changes
+from builders.portfolio.registrars import adapter, listings
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
@@ -51,7 +51,7 @@ def altered(responses: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, st
 
 def require_plausible(held: HeldDomain) -> None:
     """Check that a row has no time that no domain has, and can be stored."""
-    cleaned = listing_changes.cleaned(held)
+    cleaned = listings.cleaned(held)
     require_years(cleaned.expires_at, cleaned.created_at)
 
 

@@ -6,7 +6,7 @@ from builders.demo.registrars.fake import FakeRegistrar, FakeServer, Fault
 from builders.kit.events import dispatcher
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars.batches import Drop, decide_drop
+from builders.portfolio.registrars.listings import Drop, decide_drop
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.cast import Person
 from tests.portfolio.domains.make import add

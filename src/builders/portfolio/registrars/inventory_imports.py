@@ -18,10 +18,10 @@ from builders.portfolio.domain_files.drafts import MAX_WRITTEN
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
-from builders.portfolio.registrars import listing_changes
-from builders.portfolio.registrars.batches import ListedBatch, Listing, close_listing, take_batch
+from builders.portfolio.registrars import listings
 from builders.portfolio.registrars.connections import ensure_manual_connection, find_named, record_outcome
 from builders.portfolio.registrars.errors import NotConnected
+from builders.portfolio.registrars.listings import ListedBatch, Listing, close_listing, take_batch
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import (
     MAX_IMPORT_ROWS,
@@ -166,7 +166,7 @@ async def _take(
         await changes.lock_capacity(conn, account_id=account_id)
     taken, refused, names = list[ListedBatch](), set[str](), iter(rows)
     while batch := list(islice(names, BATCH)):
-        held = listing_changes.clean([rows[name].held for name in batch])
+        held = listings.clean([rows[name].held for name in batch])
         found = await take_batch(conn, listing=listing, part=part, held=held)
         part = found.part
         taken.append(found)
@@ -239,8 +239,8 @@ def _repeated(position: int, *, has_lines: bool) -> RowProblem:
 def _outcome(held: HeldDomain, before: Holding | None) -> RowOutcome:
     if before is None:
         return RowOutcome.CREATED
-    said = listing_changes.row_of(held)
-    known = listing_changes.row_of(before)
+    said = listings.row_of(held)
+    known = listings.row_of(before)
     is_same = before.missing_since is None and all(
         value in (None, HeldStatus.UNKNOWN.value) or value == known[name] for name, value in said.items()
     )

@@ -14,9 +14,8 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import listing_changes, parts
+from builders.portfolio.registrars import listings, parts
 from builders.portfolio.registrars.adapter import bounded
-from builders.portfolio.registrars.batches import Listing, close_listing, take_batch
 from builders.portfolio.registrars.connections import (
     list_connections,
     list_wanted,
@@ -25,6 +24,7 @@ from builders.portfolio.registrars.connections import (
 )
 from builders.portfolio.registrars.events import SYNC_COMPLETED, SyncCompletedData, SyncedRegistrar
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.listings import Listing, close_listing, take_batch
 from builders.portfolio.registrars.parts import Progress
 from builders.portfolio.registrars.records import Connection, HeldDomain, InventorySource
 from builders.portfolio.registrars.store import connections as connection_store, holdings as store
@@ -111,7 +111,7 @@ async def _list_batches(
     adapter = await open_adapter(tools, progress.connection)
     async for page in bounded(adapter.list_domains(), max_pages=max_pages(progress.connection)):
         progress.unread += [_unread(each) for each in page if each.unread][: MAX_UNREAD - len(progress.unread)]
-        rows = iter((await asyncio.to_thread(listing_changes.clean, page)).items())
+        rows = iter((await asyncio.to_thread(listings.clean, page)).items())
         while batch := dict(islice(rows, batch_size)):
             yield batch
 

@@ -12,7 +12,7 @@ from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, RegistryCheck
 from builders.portfolio.domains.today import Today, get_today
-from builders.portfolio.registrars import connections, inventory, listing_changes, providers
+from builders.portfolio.registrars import connections, inventory, listings, providers
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     Connection,
@@ -172,7 +172,7 @@ async def _find_transfer(tools: Tools, connection: Connection, name: str) -> Hel
             found = await adapter.find_transfer(name)
     except (RegistrarFailed, TimeoutError):
         return None
-    return None if found is None else listing_changes.cleaned_transfer(found)
+    return None if found is None else listings.cleaned_transfer(found)
 
 
 def _is_relevant(transfer: HeldTransfer, connection: Connection, move: Move | None) -> bool:
@@ -206,9 +206,9 @@ async def ask(tools: Tools, *, connection: Connection, domain: Domain) -> Answer
             return Answer(
                 provider=connection.provider,
                 at=at,
-                held=None if held is None else listing_changes.cleaned(held),
+                held=None if held is None else listings.cleaned(held),
                 is_gone=is_gone,
-                transfer=None if transfer is None else listing_changes.cleaned_transfer(transfer),
+                transfer=None if transfer is None else listings.cleaned_transfer(transfer),
                 is_queried=is_queried,
             )
     except RegistrarFailed as failed:

@@ -23,7 +23,7 @@ from builders.demo.registrars.fake import (
 )
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.portfolio.registrars import listing_changes
+from builders.portfolio.registrars import listings
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
@@ -150,11 +150,11 @@ class RegistrarSuite:
         assert recorded["page"].startswith("https://")
         replay = Replay(recorded["responses"], ends=recorded.get("ends"), headers=recorded.get("headers"))
         adapter = adapter_of(self.provider, replay)
-        listed = [listing_changes.cleaned(each) for each in await list_all(adapter)]
+        listed = [listings.cleaned(each) for each in await list_all(adapter)]
         assert listed == self.rows.held
         if adapter.reads_one_domain():
             held = await adapter.get_domain(self.rows.held[0].domain)
-            assert listing_changes.cleaned(held) == self.rows.detail
+            assert listings.cleaned(held) == self.rows.detail
         assert (self.rows.detail is not None) == adapter.reads_one_domain()
         assert bool(self.rows.charges) == adapter.profile.capabilities.billing
         if self.rows.charges:
