@@ -64,7 +64,7 @@ async def _account(state: Any) -> tuple[str, str]:  # Starlette's State
             conn,
             account_id=account.id,
             label="bench",
-            kind=KeyKind.LIVE,
+            key_kind=KeyKind.LIVE,
             preset=Preset.DEVELOPER_FULL,
             minted_by=KeyKind.LIVE,
             actor=OPERATOR,

@@ -32,8 +32,10 @@ from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import record
 from builders.catalog.suggestion_index import tokenize
 from builders.identity import scopes
-from builders.identity.schemas import ApiKeyItem, ApiKeyReply
+from builders.identity.records import ApiKey as KeyRecord, ListedKey
 from builders.kit.http import pagination
+from builders.kit.http.bodies import Reply
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import PageReply
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
@@ -60,6 +62,17 @@ AREAS = {  # prefix -> number of placeholders for the other operations of the sp
     "/v1/notifications": 10,
     "/v1/invoices": 4,
 }
+
+
+# With FastAPI, a model reads the attributes of the row.
+@with_members(reply_members(ListedKey))
+class ApiKeyItem(Reply):
+    """An API key in a list."""
+
+
+@with_members(reply_members(KeyRecord, omit=("asked_expires_at",)))
+class ApiKeyReply(Reply):
+    """An API key."""
 
 
 async def open_session(request: Request) -> AsyncIterator[AsyncSession]:

@@ -113,7 +113,7 @@ async def make_account(conn: Conn, *, preset: Preset = Preset.DEVELOPER_FULL) ->
         conn,
         account_id=account.id,
         label="bench",
-        kind=KeyKind.LIVE,
+        key_kind=KeyKind.LIVE,
         preset=preset,
         minted_by=KeyKind.LIVE,
         actor=OPERATOR,
@@ -136,7 +136,7 @@ async def make_keys(conninfo: str, settings: Settings, count: int) -> list[str]:
 async def _make_keys(conn: Conn) -> SampleKeys:
     made = await _make_account_keys(conn, count=KEYS)
     others = [(await _make_account_keys(conn, count=LISTED))[0].secret for _ in range(OTHER_ACCOUNTS)]
-    return SampleKeys(secret=made[0].secret, ids=[str(each.key.id) for each in made], others=others)
+    return SampleKeys(secret=made[0].secret, ids=[str(each.id) for each in made], others=others)
 
 
 async def _make_account_keys(conn: Conn, *, count: int) -> Sequence[NewApiKey]:
@@ -146,7 +146,7 @@ async def _make_account_keys(conn: Conn, *, count: int) -> Sequence[NewApiKey]:
             conn,
             account_id=account.id,
             label=f"key {n}",
-            kind=KeyKind.LIVE,
+            key_kind=KeyKind.LIVE,
             preset=Preset.DEVELOPER_FULL,
             minted_by=KeyKind.LIVE,
             actor=OPERATOR,

@@ -101,7 +101,7 @@ async def prepare(folder: Path, conninfo: str, *, rows: int) -> Prepared:
                 conn,
                 account_id=each,
                 label="bench",
-                kind=KeyKind.LIVE,
+                key_kind=KeyKind.LIVE,
                 preset=Preset.DEVELOPER_FULL,
                 minted_by=KeyKind.LIVE,
                 actor=OPERATOR,

@@ -66,7 +66,7 @@ async def _key(conn: Conn, account_id: UUID, kind: KeyKind, preset: Preset) -> s
         conn,
         account_id=account_id,
         label=f"{kind} {preset}",
-        kind=kind,
+        key_kind=kind,
         preset=preset,
         minted_by=KeyKind.LIVE,
         actor=OPERATOR,

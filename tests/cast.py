@@ -169,7 +169,7 @@ async def _create_key(conn: Conn, *, account: Account, name: str, preset: Preset
         conn,
         account_id=account.id,
         label=f"{name} {kind}",
-        kind=kind,
+        key_kind=kind,
         preset=preset,
         minted_by=KeyKind.LIVE,
         actor=OPERATOR,

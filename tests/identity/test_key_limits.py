@@ -235,7 +235,7 @@ async def test_concurrent_requests_cannot_exceed_the_maximum_of_keys(alice: Pers
                 conn,
                 account_id=alice.account.id,
                 label="one of many",
-                kind=KeyKind.LIVE,
+                key_kind=KeyKind.LIVE,
                 preset=Preset.DEVELOPER_FULL,
                 minted_by=KeyKind.LIVE,
                 actor=OPERATOR,

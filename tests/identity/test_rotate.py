@@ -148,7 +148,7 @@ async def test_a_key_made_to_expire_ends_to_the_second_though_it_is_remembered(
             conn,
             account_id=alice.account.id,
             label="for an hour",
-            kind=KeyKind.LIVE,
+            key_kind=KeyKind.LIVE,
             preset=Preset.DEVELOPER_FULL,
             minted_by=KeyKind.LIVE,
             actor=OPERATOR,

@@ -63,14 +63,14 @@ async def create(
         session.conn,
         account_id=account.id,
         label=label,
-        kind=kind,
+        key_kind=kind,
         preset=preset,
         minted_by=KeyKind.LIVE,
         actor=OPERATOR,
         expires_at=expires_at,
         allowed_ips=networks or None,
     )
-    return commands.Output({**asdict(new.key), "secret": new.secret}, new.secret)
+    return commands.Output(asdict(new), new.secret)
 
 
 @keys.command("list")

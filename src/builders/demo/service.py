@@ -126,7 +126,7 @@ async def _make_key(conn: Conn, email: str, preset: Preset, kind: KeyKind) -> De
         conn,
         account_id=account.id,
         label=f"demo {kind}",
-        kind=kind,
+        key_kind=kind,
         preset=preset,
         minted_by=KeyKind.LIVE,
         actor=OPERATOR,

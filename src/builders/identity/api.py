@@ -27,8 +27,10 @@ from builders.identity.records import (
     AuditAction,
     Client,
     KeyKind,
+    ListedKey,
     MailedCode,
     MailedLink,
+    NewApiKey,
     NewSession,
     Principal,
     Scope,
@@ -71,43 +73,41 @@ ROTATION: dict[int | str, dict[str, Any]] = {
 
 
 @keys_router.post(
-    "", responses={**problems(LiveKeyRequired, KeyLimit, KeyLimited), **ROTATION}, dependencies=[rate_limit(MINT)]
+    "",
+    response_model=schemas.ApiKeyCreated,
+    responses={**problems(LiveKeyRequired, KeyLimit, KeyLimited), **ROTATION},
+    dependencies=[rate_limit(MINT)],
 )
-async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
+async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> NewApiKey:
     """Mint an API key. Only this response contains the secret."""
-    new = await keys.create_key(
+    return await keys.create_key(
         conn,
         account_id=caller.live_account_id,
-        label=body.label,
-        kind=body.key_kind,
-        preset=body.preset,
         minted_by=KeyKind(caller.mode),
         actor=caller.actor,
-        expires_at=body.expires_at,
-        allowed_ips=body.allowed_ips,
+        **body.values(),
     )
-    return schemas.ApiKeyCreated.from_record(new.key, secret=new.secret)
 
 
-@keys_router.get("/scopes", response_model=Listing[schemas.ScopeReply], dependencies=[needs("keys:read")])
+@keys_router.get("/scopes", dependencies=[needs("keys:read")])
 async def list_scopes() -> Listing[Scope]:
     """List every scope and the presets that hold it."""
     return Listing(items=scopes.CATALOG)
 
 
-@keys_router.get("", response_model=PageReply[schemas.ApiKeyItem], openapi_extra=BEYOND_SPEC)
+@keys_router.get("", response_model=PageReply[ListedKey], openapi_extra=BEYOND_SPEC)
 async def list_keys(caller: KeyReader, conn: Reads, page: PageQuery) -> JsonPage:
     """List the account's API keys, newest first."""
     return await keys.list_keys(conn, account_id=caller.live_account_id, page=page)
 
 
-@keys_router.get("/{key_id}", response_model=schemas.ApiKeyReply, openapi_extra=BEYOND_SPEC)
+@keys_router.get("/{key_id}", openapi_extra=BEYOND_SPEC)
 async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
     """Read one API key."""
     return await keys.get_key(conn, account_id=caller.live_account_id, key_id=key_id)
 
 
-@keys_router.delete("", response_model=Listing[schemas.ApiKeyReply], responses=problems(PersonRequired), **STOP)
+@keys_router.delete("", responses=problems(PersonRequired), **STOP)
 async def revoke_all(caller: Minter, conn: Tx) -> Listing[ApiKey]:
     """Revoke all active keys of the account, live and test, as a person who has signed in with a browser.
 
@@ -119,7 +119,7 @@ async def revoke_all(caller: Minter, conn: Tx) -> Listing[ApiKey]:
     return Listing(items=list(revoked))
 
 
-@keys_router.delete("/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(LiveKeyRequired), **STOP)
+@keys_router.delete("/{key_id}", responses=problems(LiveKeyRequired), **STOP)
 async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     """Revoke an API key; every process refuses it within a second."""
     return await keys.revoke_key(
@@ -129,15 +129,14 @@ async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
 
 @keys_router.post(
     "/{key_id}/rotate",
+    response_model=schemas.ApiKeyCreated,
     responses=problems(KeyRevoked, RotationInProgress, KeyLimit, KeyLimited, LiveKeyRequired),
     openapi_extra=BEYOND_SPEC,
     dependencies=[rate_limit(MINT)],
 )
-async def rotate(
-    key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
-) -> schemas.ApiKeyCreated:
+async def rotate(key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None) -> NewApiKey:
     """Replace an API key; the old key works until the end of the overlap."""
-    new = await keys.rotate_key(
+    return await keys.rotate_key(
         conn,
         account_id=caller.live_account_id,
         key_id=key_id,
@@ -145,7 +144,6 @@ async def rotate(
         rotated_by=KeyKind(caller.mode),
         actor=caller.actor,
     )
-    return schemas.ApiKeyCreated.from_record(new.key, secret=new.secret)
 
 
 def _by_address(name: str, quota: int, counts: str) -> Policy:

@@ -6,19 +6,16 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from builders.identity.records import KeyKind, Preset
+from builders.identity.records import ApiKey
 from builders.kit.events.outbox import declare
+from builders.kit.events.payloads import event_of
 from builders.kit.values.docs import doc
 
 
+@event_of(ApiKey, "id", "label", "key_kind", "preset", "prefix", *("expires_at", "allowed_ips", "replaces"))
 class KeyChanged(BaseModel):
     """An API key, without its secret."""
 
-    id: Annotated[UUID, doc("Identifier of the API key.")]
-    label: Annotated[str, doc("Your name for the key.")]
-    key_kind: Annotated[KeyKind, doc("`live` or `test`.")]
-    preset: Annotated[Preset, doc("The role preset, which sets the scopes.")]
-    prefix: Annotated[str, doc("Beginning of the secret, enough to recognize the key.")]
     expires_at: Annotated[datetime | None, doc("When the key ends; null: never.")] = None
     allowed_ips: Annotated[list[str] | None, doc("The networks that the key works from; null: any.")] = None
     replaces: Annotated[UUID | None, doc("The key that a rotation replaced.")] = None

@@ -43,6 +43,7 @@ from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid, RotationInProgress
 from builders.kit.events import outbox
+from builders.kit.events.payloads import values_of
 from builders.kit.http.callers import LiveKeyRequired
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.jobs import queue
@@ -67,7 +68,7 @@ async def create_key(
     *,
     account_id: UUID,
     label: str,
-    kind: KeyKind,
+    key_kind: KeyKind,
     preset: Preset,
     minted_by: KeyKind,
     actor: Actor,
@@ -84,7 +85,7 @@ async def create_key(
     limits = parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
     if minter := await _find_requesting_key(conn, account_id, actor):
         limits = inherit_limits(limits, minter=minter)
-    spec = KeySpec(label=label, kind=kind, preset=preset, limits=limits)
+    spec = KeySpec(label=label, kind=key_kind, preset=preset, limits=limits)
     return await _insert(conn, spec, account_id=account_id, minted_by=minted_by, actor=actor, is_mailed=is_mailed)
 
 
@@ -172,7 +173,7 @@ async def rotate_key(
         raise KeyRevoked("The key is revoked or expired and cannot be rotated.")
     spec = KeySpec(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)
     new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before)
-    await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.key.id))
+    await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.id))
     return new
 
 
@@ -254,7 +255,7 @@ async def _insert(
         new_id, old_id = str(key.id), "" if replaces is None else str(replaces.id)
         await queue.defer(conn, MAIL_NEW_KEY, account_id=str(account_id), key_id=new_id, replaced_id=old_id)
     await _record_audit(conn, key, account_id, actor, AuditAction.API_KEY_MINTED)
-    return NewApiKey(key=key, secret=secret.text)
+    return NewApiKey(**asdict(key), secret=secret.text)
 
 
 async def _find_requesting_key(conn: Conn, account_id: UUID, actor: Actor) -> ApiKey | None:
@@ -277,7 +278,7 @@ def _about(key: ApiKey) -> dict[str, str]:
 
 
 def _event_data(key: ApiKey, *, replaces: ApiKey | None = None) -> KeyChanged:
-    return KeyChanged.model_validate(asdict(key) | {"replaces": None if replaces is None else replaces.id})
+    return KeyChanged(**values_of(key, KeyChanged), replaces=None if replaces is None else replaces.id)
 
 
 def limits_of(key: ApiKey) -> KeyLimits:

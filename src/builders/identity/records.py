@@ -8,11 +8,18 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated
 from uuid import UUID
 
+from pydantic import AwareDatetime, StringConstraints
+
 from builders.kit.callers import Impersonation
 from builders.kit.limits import maximums
+from builders.kit.values import texts
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import HIDDEN, ONCE, resource
 
 MAX_LABEL = 120  # characters
+Label = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"), texts.Plain
+]
 MAX_NETWORKS = 50  # of one key
 MAX_ACTIVE_KEYS = maximums.declare("api_keys", 100, of="account", counts="Active API keys.", code="api_key_limit")
 
@@ -47,25 +54,40 @@ class Account:
     email_changed_at: datetime | None = None  # None: it is the first address
 
 
+@resource("ApiKeyItem")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKey:
-    """An API key without its secret."""
+class ListedKey:
+    """An API key in a list."""
 
     id: Annotated[UUID, doc("Identifier of the key; not the secret.")]
-    label: Annotated[str, doc("Your name for the key.")]
+    label: Annotated[Label, doc("Your name for the key.")]
     key_kind: Annotated[KeyKind, doc("`live` keys have real effects; `test` keys work on the sandbox.")]
-    preset: Annotated[Preset, doc("Role preset that sets the scopes.")]
+    preset: Annotated[
+        Preset,
+        doc(
+            "Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for "
+            "domain portfolios."
+        ),
+    ]
     prefix: Annotated[str, doc("The public beginning of the secret.")]
     last4: Annotated[str, doc("Last four characters of the secret, to recognize the key.")]
     created_at: Annotated[datetime, doc("When the key was minted.")]
-    expires_at: Annotated[datetime | None, doc("When the key expires; null: never.")]
+    expires_at: Annotated[AwareDatetime | None, doc("When the key expires; null: never.")]
     revoked_at: Annotated[datetime | None, doc("When the key was revoked; null while it works.")]
     last_used_at: Annotated[datetime | None, doc("When the key was last used, to within five minutes.")]
     allowed_ips: Annotated[  # in CIDR notation
         Sequence[str] | None, doc("The networks that the key works from; null: any.")
     ] = None
+
+
+@resource("ApiKeyReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey(ListedKey):
+    """An API key."""
+
     scopes: Annotated[Sequence[str], doc("Scopes of the preset, with those that they imply.")] = ()
-    asked_expires_at: datetime | None = None  # as requested; a rotation can make `expires_at` earlier
+    # As requested; a rotation can make `expires_at` earlier.
+    asked_expires_at: Annotated[datetime | None, HIDDEN] = None
 
     def is_active(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired."""
@@ -101,17 +123,28 @@ class KeySpec:
     limits: KeyLimits
 
 
+@resource("ApiKeyCreated")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewApiKey:
-    """A new API key with its secret, which is shown once and not stored."""
+class CreatedKey(ApiKey):
+    """A new API key. Store the secret at once: it is never shown again."""
 
-    key: ApiKey
-    secret: str = field(repr=False)
+    secret: Annotated[
+        str | None, doc("The key itself; absent when an Idempotency-Key repeats the response."), ONCE
+    ] = field(default=None, repr=False)
 
 
+@resource("DeviceKey")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewApiKey(CreatedKey):
+    """A new API key with its secret, which is not stored."""
+
+    secret: Annotated[str, doc("The key itself."), ONCE] = field(repr=False)
+
+
+@resource("ScopeReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """A scope, and the presets that include it."""
+    """A scope."""
 
     scope: Annotated[str, doc("Name of the scope, `area:access`.")]
     description: Annotated[str, doc("The operations that the scope allows.")]

@@ -1,54 +1,41 @@
 """Requests and replies of identity."""
 
 from datetime import datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.identity import keys, scopes
 from builders.identity.records import (
-    MAX_LABEL,
     MAX_NETWORKS,
     ApiKey,
     AuditAction,
+    CreatedKey,
     KeyKind,
     MailedCode,
     MailedLink,
     Preset,
     Principal,
-    Scope,
     Session,
     SessionKind,
 )
 from builders.kit.callers import Caller, Impersonation
 from builders.kit.http import forms
 from builders.kit.http.bodies import Body, Reply, WriteReply
-from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.members import create_of, written_of
 from builders.kit.values import texts
 from builders.kit.values.docs import Livemode, doc
 from builders.kit.values.texts import checked
 
+ApiKeyCreated = written_of(CreatedKey, "ApiKeyCreated")
 
+
+@create_of(ApiKey, "label", "key_kind", "preset", expires_at=None)
 class ApiKeyCreate(Body, extra="forbid"):
     """An API key to create. The preset sets its scopes."""
 
-    label: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
-        texts.Plain,
-        doc("Your name for the key."),
-    ]
-    key_kind: Annotated[KeyKind, doc("`live` keys have real effects; `test` keys work on the sandbox.")]
-    preset: Annotated[
-        Preset,
-        doc(
-            "Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for "
-            "domain portfolios."
-        ),
-    ]
-    expires_at: Annotated[AwareDatetime | None, doc("When the key expires, in the future; null: never.")] = None
     allowed_ips: Annotated[
         list[Annotated[str, checked(lambda text: str(keys.parse_network(text)), "network")]] | None,
         Field(
@@ -65,31 +52,6 @@ class ApiKeyRotate(Body, extra="forbid"):
     overlap_hours: Annotated[
         int, Field(ge=0, le=168, description="Hours for which the old key still works, 0 to 168; 24 by default.")
     ] = 24
-
-
-@with_members(reply_members(ApiKey, omit=("scopes", "asked_expires_at")))
-class ApiKeyItem(Reply):
-    """An API key in a list."""
-
-
-@with_members(reply_members(ApiKey, omit=("asked_expires_at",)))
-class ApiKeyReply(Reply):
-    """An API key."""
-
-
-class ApiKeyCreated(ApiKeyReply, WriteReply):
-    """A new API key. Store the secret at once: it is never shown again."""
-
-    shown_once: ClassVar[frozenset[str]] = frozenset({"secret"})
-
-    secret: Annotated[str | None, doc("The key itself; absent when an Idempotency-Key repeats the response.")] = (
-        None
-    )
-
-
-@with_members(reply_members(Scope))
-class ScopeReply(Reply):
-    """A scope."""
 
 
 class ActorReply(Reply):

@@ -54,7 +54,7 @@ async def make_key(database: Database) -> str:
             conn,
             account_id=account.id,
             label="key",
-            kind=KeyKind.LIVE,
+            key_kind=KeyKind.LIVE,
             preset=Preset.DEVELOPER_FULL,
             minted_by=KeyKind.LIVE,
             actor=OPERATOR,

@@ -1,5 +1,6 @@
 """/v1/auth/device: a machine asks for keys, and a person decides (RFC 8628)."""
 
+from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from builders.identity.devices.errors import (
     DeviceRequestsFull,
     SlowDown,
 )
+from builders.identity.devices.records import OpenedRequest
 from builders.identity.errors import KeyLimit
 from builders.kit.callers import APPROVE, Caller
 from builders.kit.db.connections import Pool, Reads, Tx
@@ -113,18 +115,24 @@ async def collect(
     was lost: then the keys are revoked and created anew.
     """
     new = await service.collect_keys(database, keyring=keyring, device_code=body.device_code)
-    return schemas.DeviceKeysReply.of_keys(new)
+    return schemas.DeviceKeysReply(keys=list(new))
+
+
+def _seen(opened: OpenedRequest, address: str) -> OpenedRequest:
+    """Return the request as a person at the address sees it."""
+    return replace(opened, same_address=address != "" and opened.address == address)
 
 
 @router.post(
     "/code",
+    response_model=schemas.DeviceRequestReply,
     responses=problems(DeviceCodesUsedUp),
     openapi_extra=BEYOND_SPEC,
     dependencies=[rate_limit(TYPED), WITHOUT_IDEMPOTENCY],
 )
 async def open_request(
     body: schemas.DeviceCodeRequest, caller: Person, address: ClientAddress, database: Pool, keyring: KeyringDep
-) -> schemas.DeviceRequestReply:
+) -> OpenedRequest:
     """Open the request of a machine by the code that it shows; needs a person who has signed in lately."""
     opened = await service.open_request(
         database,
@@ -133,20 +141,19 @@ async def open_request(
         session_id=caller.session_id or ids.NIL,
         user_code=body.user_code,
     )
-    return schemas.DeviceRequestReply.of_opened(opened, address=address)
+    return _seen(opened, address)
 
 
-@router.get("/requests/{request_id}", openapi_extra=BEYOND_SPEC)
-async def get_request(
-    request_id: RequestId, caller: Person, address: ClientAddress, conn: Reads
-) -> schemas.DeviceRequestReply:
+@router.get("/requests/{request_id}", response_model=schemas.DeviceRequestReply, openapi_extra=BEYOND_SPEC)
+async def get_request(request_id: RequestId, caller: Person, address: ClientAddress, conn: Reads) -> OpenedRequest:
     """Read the request of a machine whose code a person of the account has typed."""
     opened = await service.get_request(conn, account_id=caller.account_id, request_id=request_id)
-    return schemas.DeviceRequestReply.of_opened(opened, address=address)
+    return _seen(opened, address)
 
 
 @router.post(
     "/requests/{request_id}/decision",
+    response_model=schemas.DeviceRequestReply,
     responses=problems(DeviceRequestEnded, KeyLimit),
     openapi_extra=BEYOND_SPEC,
     dependencies=[STOPS],
@@ -158,7 +165,7 @@ async def decide(
     caller: Person,
     address: ClientAddress,
     conn: Tx,
-) -> schemas.DeviceRequestReply:
+) -> OpenedRequest:
     """Approve or deny the request of a machine; needs a person who has signed in lately.
 
     Until the machine has collected its keys, a denial takes an approval back.
@@ -174,4 +181,4 @@ async def decide(
         test_presets=body.test_presets,
         live_preset=body.live_preset,
     )
-    return schemas.DeviceRequestReply.of_opened(opened, address=address)
+    return _seen(opened, address)

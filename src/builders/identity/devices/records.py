@@ -10,6 +10,7 @@ from uuid import UUID
 from builders.identity.records import Preset
 from builders.kit.limits import maximums
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import HIDDEN, resource
 
 MAX_HOST = 40  # characters of the name of a machine
 MAX_OPEN = maximums.declare(
@@ -40,22 +41,23 @@ class DeviceRequest:
     presets: Annotated[Sequence[Preset], doc("The presets of test keys that the machine asks for.")]
     asks_live: Annotated[bool, doc("Whether the machine asks for a live key.")]
     expires_at: Annotated[datetime, doc("Until when it can be decided.")]
-    is_approved: bool | None  # None: not decided
+    is_approved: Annotated[bool | None, HIDDEN]  # None: not decided
 
-    def status(self, now: datetime) -> DeviceStatus:
+    def status_at(self, now: datetime) -> DeviceStatus:
         """Return what happened to the request."""
         if self.is_approved is not None:
             return DeviceStatus.APPROVED if self.is_approved else DeviceStatus.DENIED
         return DeviceStatus.PENDING if self.expires_at > now else DeviceStatus.EXPIRED
 
 
+@resource("DeviceRequestReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedRequest:
-    """A request whose code was typed in a session, with the keys that the account can still have."""
+class OpenedRequest(DeviceRequest):
+    """A machine that asks for keys, as the person sees it. Only the account that typed its code sees it."""
 
-    request: DeviceRequest
-    status: DeviceStatus
-    keys_left: int
+    status: Annotated[DeviceStatus, doc("`pending`, `approved`, `denied` or `expired`.")]
+    keys_left: Annotated[int, doc("API keys that the account can still have.")]
+    same_address: Annotated[bool, doc("Whether this request has the address of the machine.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from builders.identity.devices.records import DeviceRequest, DeviceStatus, OpenedRequest
-from builders.identity.records import ApiKey, NewApiKey, Preset
+from builders.identity.devices.records import OpenedRequest
+from builders.identity.records import NewApiKey, Preset
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import Body, Reply, WriteReply
-from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.bodies import Body, WriteReply
+from builders.kit.http.members import written_of
 from builders.kit.values.docs import doc
 
 LIVE = "live"  # the word of `scope` that asks for a live key
+DeviceRequestReply = written_of(OpenedRequest, "DeviceRequestReply")
 
 
 class DeviceAuthorizationCreate(Body):
@@ -69,22 +70,10 @@ class DeviceTokenRequest(Body):
     ] = None
 
 
-@with_members(reply_members(ApiKey, omit=("asked_expires_at",)))
-class DeviceKey(Reply):
-    """A key of the machine."""
-
-    secret: Annotated[str, doc("The key itself.")]
-
-
 class DeviceKeysReply(WriteReply):
     """The keys of the machine, in place of an access token. Store their secrets at once."""
 
-    keys: Annotated[list[DeviceKey], doc("A test key for each preset that the person chose, and any live key.")]
-
-    @classmethod
-    def of_keys(cls, new: Sequence[NewApiKey]) -> "DeviceKeysReply":
-        """Return the reply with these keys."""
-        return cls(keys=[DeviceKey.from_record(each.key, secret=each.secret) for each in new])
+    keys: Annotated[list[NewApiKey], doc("A test key for each preset that the person chose, and any live key.")]
 
 
 class DeviceCodeRequest(Body):
@@ -103,22 +92,3 @@ class DeviceDecisionCreate(Body, extra="forbid"):
         list[Preset], Field(default_factory=list, max_length=len(Preset), description="A test key for each.")
     ]
     live_preset: Annotated[Preset | None, doc("The preset of a live key; null: none.")] = None
-
-
-@with_members(reply_members(DeviceRequest, omit=("is_approved",)))
-class DeviceRequestReply(WriteReply):
-    """A machine that asks for keys, as the person sees it. Only the account that typed its code sees it."""
-
-    status: Annotated[DeviceStatus, doc("`pending`, `approved`, `denied` or `expired`.")]
-    same_address: Annotated[bool, doc("Whether this request has the address of the machine.")]
-    keys_left: Annotated[int, doc("API keys that the account can still have.")]
-
-    @classmethod
-    def of_opened(cls, opened: OpenedRequest, *, address: str) -> "DeviceRequestReply":
-        """Return the reply for a person at the address."""
-        return cls.from_record(
-            opened.request,
-            status=opened.status,
-            same_address=address != "" and opened.request.address == address,
-            keys_left=opened.keys_left,
-        )

@@ -12,6 +12,7 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from uuid import UUID
 
@@ -133,7 +134,7 @@ async def get_request(conn: Conn, *, account_id: UUID, request_id: UUID) -> Open
 async def _opened(conn: Conn, request: DeviceRequest, *, account_id: UUID) -> OpenedRequest:
     active = await keys.count_active(conn, account_id=account_id)
     left = max(0, MAX_ACTIVE_KEYS - active)
-    return OpenedRequest(request=request, status=request.status(clock.now()), keys_left=left)
+    return OpenedRequest(**asdict(request), status=request.status_at(clock.now()), keys_left=left)
 
 
 async def decide(
@@ -234,7 +235,7 @@ async def _mint(conn: Conn, minting: Minting, *, keyring: Keyring) -> Sequence[N
             conn,
             account_id=account_id,
             label=f"bld on {minting.host}",
-            kind=kind,
+            key_kind=kind,
             preset=preset,
             minted_by=KeyKind.LIVE,
             actor=actor,
@@ -243,7 +244,7 @@ async def _mint(conn: Conn, minting: Minting, *, keyring: Keyring) -> Sequence[N
         )
         for kind, preset in wanted
     ]
-    await store.set_keys(conn, request_id=minting.id, account_id=account_id, key_ids=[each.key.id for each in new])
+    await store.set_keys(conn, request_id=minting.id, account_id=account_id, key_ids=[each.id for each in new])
     if minting.mintings == 1:
         await _notify(conn, minting, new, keyring=keyring)
     return new
@@ -256,7 +257,7 @@ async def _notify(conn: Conn, minting: Minting, new: Sequence[NewApiKey], *, key
     message = DeviceKeysCreated(
         host=minting.host,
         address=minting.address or "an unknown address",
-        keys=tuple(f"{each.key.key_kind.value}, {each.key.preset.value}" for each in new),
+        keys=tuple(f"{each.key_kind.value}, {each.preset.value}" for each in new),
         made_at=f"{clock.now():%Y-%m-%d %H:%M} UTC",
         expires_on=(clock.now() + KEY_LIFETIME).date(),
     )

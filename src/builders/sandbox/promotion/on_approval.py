@@ -160,12 +160,10 @@ async def promote_as_person(
     async with database.transaction() as conn:
         new = await _mint(conn, access, request.plan_id)
     try:
-        return await promote(actor=Actor(type="key", id=new.key.id))
+        return await promote(actor=Actor(type="key", id=new.id))
     finally:
         async with database.transaction() as conn:
-            await keys.revoke_key(
-                conn, account_id=own, key_id=new.key.id, revoked_by=KeyKind.LIVE, actor=access.actor
-            )
+            await keys.revoke_key(conn, account_id=own, key_id=new.id, revoked_by=KeyKind.LIVE, actor=access.actor)
 
 
 async def _mint(conn: Conn, access: Access, plan_id: UUID) -> NewApiKey:
@@ -174,7 +172,7 @@ async def _mint(conn: Conn, access: Access, plan_id: UUID) -> NewApiKey:
         conn,
         account_id=access.owner_id,
         label=f"Promotion of the plan {plan_id}",
-        kind=KeyKind.LIVE,
+        key_kind=KeyKind.LIVE,
         preset=Preset.DEVELOPER_FULL,
         minted_by=KeyKind.LIVE,
         actor=access.actor,

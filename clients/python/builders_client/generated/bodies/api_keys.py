@@ -10,6 +10,8 @@ from builders_client.values import TimeLike
 class ApiKeyCreate(TypedDict):
     """An API key to create. The preset sets its scopes. Unknown members are refused."""
 
+    allowed_ips: NotRequired[Sequence[str] | None]
+    """The networks that the key works from, IPv4 or IPv6, in CIDR notation; null: any."""
     label: str
     """Your name for the key."""
     key_kind: Literal["live", "test"]
@@ -17,9 +19,7 @@ class ApiKeyCreate(TypedDict):
     preset: Literal["domainer_full", "developer_full"]
     """Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios."""
     expires_at: NotRequired[TimeLike | None]
-    """When the key expires, in the future; null: never."""
-    allowed_ips: NotRequired[Sequence[str] | None]
-    """The networks that the key works from, IPv4 or IPv6, in CIDR notation; null: any."""
+    """When the key expires; null: never."""
 
 
 class ApiKeyRotate(TypedDict):

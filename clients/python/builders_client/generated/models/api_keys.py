@@ -17,7 +17,7 @@ class ApiKeyItem(Model):
     key_kind: str
     """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
     preset: str
-    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    """Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios. Known values: domainer_full, developer_full."""
     prefix: str
     """The public beginning of the secret."""
     last4: str
@@ -53,7 +53,7 @@ class ApiKeyReply(Model):
     key_kind: str
     """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
     preset: str
-    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    """Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios. Known values: domainer_full, developer_full."""
     prefix: str
     """The public beginning of the secret."""
     last4: str
@@ -100,8 +100,6 @@ class ScopeReplyListing(Model):
 class ApiKeyCreated(Model):
     """A new API key. Store the secret at once: it is never shown again."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     id: str
     """Identifier of the key; not the secret."""
     label: str
@@ -109,7 +107,7 @@ class ApiKeyCreated(Model):
     key_kind: str
     """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
     preset: str
-    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    """Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios. Known values: domainer_full, developer_full."""
     prefix: str
     """The public beginning of the secret."""
     last4: str
@@ -128,3 +126,5 @@ class ApiKeyCreated(Model):
     """Scopes of the preset, with those that they imply."""
     secret: str | None = None
     """The key itself; absent when an Idempotency-Key repeats the response."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""

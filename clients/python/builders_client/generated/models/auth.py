@@ -8,10 +8,8 @@ from .shared import ActorReply, UnknownField
 
 
 class DeviceKey(Model):
-    """A key of the machine."""
+    """A new API key with its secret, which is not stored."""
 
-    secret: str
-    """The key itself."""
     id: str
     """Identifier of the key; not the secret."""
     label: str
@@ -19,7 +17,7 @@ class DeviceKey(Model):
     key_kind: str
     """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
     preset: str
-    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    """Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios. Known values: domainer_full, developer_full."""
     prefix: str
     """The public beginning of the secret."""
     last4: str
@@ -36,6 +34,8 @@ class DeviceKey(Model):
     """The networks that the key works from; null: any."""
     scopes: list[str]
     """Scopes of the preset, with those that they imply."""
+    secret: str
+    """The key itself."""
 
 
 class JwkReply(Model):
@@ -191,14 +191,6 @@ class DeviceKeysReply(Model):
 class DeviceRequestReply(Model):
     """A machine that asks for keys, as the person sees it. Only the account that typed its code sees it."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    status: str
-    """`pending`, `approved`, `denied` or `expired`. Known values: pending, approved, denied, expired."""
-    same_address: bool
-    """Whether this request has the address of the machine."""
-    keys_left: int
-    """API keys that the account can still have."""
     id: str
     """Identifier of the request; it opens nothing."""
     host: str
@@ -211,6 +203,14 @@ class DeviceRequestReply(Model):
     """Whether the machine asks for a live key."""
     expires_at: AwareDatetime
     """Until when it can be decided."""
+    status: str
+    """`pending`, `approved`, `denied` or `expired`. Known values: pending, approved, denied, expired."""
+    keys_left: int
+    """API keys that the account can still have."""
+    same_address: bool
+    """Whether this request has the address of the machine."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class LoginReply(Model):
