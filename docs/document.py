@@ -192,6 +192,7 @@ def name_records(document: Json) -> Json:
             if each == known or f"_{known}_" in each:
                 renamed[each] = each.replace(known, name)
                 schema["title"] = schema["title"].replace(f"[{record.__name__}]", f"[{name}]")
+    _name_pages(schemas, renamed)
     kept = {renamed.get(each, each) for each in schemas}
     short = {each: each.rpartition("__")[2] for each in kept if each.startswith("builders__")}
     renamed |= {each: name for each, name in short.items() if name not in kept}
@@ -205,6 +206,15 @@ def name_records(document: Json) -> Json:
 
     named: Json = json.loads(_REFERENCE.sub(refer, json.dumps(document)))
     return named
+
+
+def _name_pages(schemas: Mapping[str, Json], renamed: dict[str, str]) -> None:
+    """Name the pages of records whose classes have one name: FastAPI gives them numbers."""
+    for each, schema in schemas.items():
+        if re.search(r"__\d+$", each):
+            item = schema["properties"]["items"]["items"]["$ref"].removeprefix(_SCHEMAS)
+            page, name = schema["title"].partition("[")[0], renamed[item]
+            renamed[each], schema["title"] = f"{page}_{name}_", f"{page}[{name}]"
 
 
 def drop_titles(document: Json) -> None:

@@ -47,6 +47,7 @@ def alias(local_part: str, policy: SeparatorPolicy, *destinations: str) -> Alias
         destinations=destinations,
         version=1,
         claimed_at=clock.now(),
+        updated_at=clock.now(),
     )
 
 

@@ -10,7 +10,6 @@ from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.etags import WriteCondition
 from builders.kit.values import ids
-from builders.kit.values.patches import Changes
 from tests.aliases.make import ALIASES, Json, Owner, fresh_address, published
 from tests.cast import Client, Person
 from tests.kit.db.locks import waiting
@@ -208,7 +207,7 @@ async def test_two_concurrent_changes_of_two_accounts_cannot_close_a_loop(
             alias_id=ada,
             actor=Actor(type="user", id=alice.account.id),
             expected=WriteCondition(),
-            patch=Changes({"destinations": [f"bob@{domain}"]}),
+            patch={"destinations": [f"bob@{domain}"]},
         )
         changing = asyncio.ensure_future(
             bob.patch(f"{ALIASES}/{bob_owner}", json={"destinations": [f"ada@{domain}"]})

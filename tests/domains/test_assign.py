@@ -44,7 +44,7 @@ async def test_a_catalog_domain_can_be_assigned(alice: Person, service: Service,
 
     given = [await assign(service, alice, each, DomainSource.CATALOG) for each in (domain, all_of_it)]
 
-    assert [(each.status, each.is_claimable) for each in given] == [
+    assert [(each.status, each.claimable) for each in given] == [
         (AccountDomainStatus.LIVE, True),
         (AccountDomainStatus.LIVE, False),
     ]

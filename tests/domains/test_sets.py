@@ -60,7 +60,7 @@ async def test_find_domains_returns_live_domains_of_the_account(
     found = await account_domains.load_domains(conn, account_id=alice.account.id, domains=asked)
 
     assert found.keys() == {live["domain"], given.domain}
-    assert all(each.is_claimable for each in found.values())
+    assert all(each.claimable for each in found.values())
 
 
 async def test_a_domain_that_is_in_the_catalog_too_has_its_rules(

@@ -123,6 +123,7 @@ def _alias(name: Name, local_part: str) -> Alias:
         destinations=("ada@example.net",),
         version=1,
         claimed_at=clock.now(),
+        updated_at=clock.now(),
     )
 
 

@@ -93,6 +93,14 @@ async def test_a_test_key_reads_a_live_keys_plan_masked(alice: Person, domain: s
     assert "private" not in masked.text
 
 
+async def test_a_stored_plan_may_break_a_rule_that_is_newer(alice: Person, conn: Conn, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}", note="short"))
+    older = "UPDATE sandbox_plans SET actions = replace(actions::text, 'short', %s)::jsonb WHERE id = %s"
+    await conn.execute(older, ["x" * 201, planned["id"]])
+    shown = await alice.get(f"/v1/sandbox/plans/{planned['id']}")
+    assert shown.json()["actions"][0]["after"]["note"] == "x" * 201
+
+
 @pytest.mark.parametrize(
     ("written", "forged"),
     [("ada@example.net", "eve@example.net"), ('"12.00"', '"1.00"'), ('"ada"', '"eve"'), ("low", "high")],

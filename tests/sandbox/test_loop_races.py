@@ -9,7 +9,6 @@ from builders.aliases import claims, loops
 from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.etags import WriteCondition
-from builders.kit.values.patches import Changes
 from builders.sandbox.promotion import run
 from tests.cast import Client, Person
 from tests.kit.db.locks import waiting
@@ -127,7 +126,7 @@ async def test_a_promotion_waits_for_a_concurrent_change_and_sees_it(
             alias_id=UUID(await find_alias_id(alice, ada)),
             actor=Actor(type="user", id=alice.account.id),
             expected=WriteCondition(),
-            patch=Changes({"destinations": [grace]}),
+            patch={"destinations": [grace]},
         )
         promoting = asyncio.ensure_future(promote(alice, planned))
         while await waiting(conn) < 1 and not promoting.done():

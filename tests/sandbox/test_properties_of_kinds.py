@@ -148,7 +148,7 @@ def desired_webhooks(draw: st.DrawFn, key: str, url: str) -> DesiredWebhook:
         label=draw(texts),
         url=url,
         enabled=draw(st.booleans()),
-        events=("*",),
+        events=["*"],
         signing_secret_ref=GENERATE,
     )
 

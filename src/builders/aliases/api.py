@@ -15,7 +15,7 @@ from builders.aliases.errors import (
     DestinationNotFound,
 )
 from builders.aliases.parameters import AliasId, realm_of
-from builders.aliases.records import AliasFilters, AliasStatus, Destination
+from builders.aliases.records import Alias, AliasFilters, AliasStatus, Destination
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
@@ -74,7 +74,7 @@ RESEND = declare(
 )
 
 
-@router.get("", response_model=PageReply[schemas.AliasReply])
+@router.get("", response_model=PageReply[Alias])
 async def list_aliases(
     caller: Reader,
     conn: Reads,
@@ -89,7 +89,7 @@ async def list_aliases(
         str | None, Query(max_length=63, description="Only names that this manifest manages.")
     ] = None,
     q: Annotated[str | None, Query(max_length=320, description="Beginning of the address.")] = None,
-) -> Page[schemas.AliasReply]:
+) -> Page[Alias]:
     """List the account's names, newest first. With a test key, list the names of its sandbox."""
     filters = AliasFilters(
         domain=domain and (find_a_label(domain) or domain),
@@ -98,19 +98,17 @@ async def list_aliases(
         manifest=manifest,
         q=q and q.strip().lower(),
     )
-    found = await claims.list_owned(
+    return await claims.list_owned(
         conn, realm=realm_of(caller), account_id=caller.account_id, filters=filters, page=page
     )
-    items = [schemas.AliasReply.of(each, livemode=caller.is_live) for each in found.items]
-    return Page(items=items, next_cursor=found.next_cursor)
 
 
 # No 304: a confirmation changes the reply but not the version, which counts the changes of the owner.
-@router.get("/{alias_id}", response_model=schemas.AliasReply, responses=WITH_ETAG)
+@router.get("/{alias_id}", response_model=Alias, responses=WITH_ETAG)
 async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a name, active or released."""
     found = await claims.get_alias(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
-    return _tagged(schemas.AliasReply.of(found, livemode=caller.is_live))
+    return _tagged(found)
 
 
 @router.patch(
@@ -127,9 +125,9 @@ async def change(
         alias_id=alias_id,
         actor=caller.actor,
         expected=if_match,
-        patch=body.patch(),
+        patch=body.values(),
     )
-    return _tagged(schemas.AliasWritten.of(changed, livemode=caller.is_live))
+    return _tagged(changed)
 
 
 @router.delete("/{alias_id}", response_model=schemas.AliasRelease, responses=problems(AliasSuspended))
@@ -153,10 +151,10 @@ async def release(
         cooling_off=timedelta(hours=settings.cooling_off_hours),
     )
     terms = await billing.get_released_terms(conn, account_id=caller.account_id, alias=released)
-    return _tagged(schemas.AliasRelease.released(released, terms, livemode=caller.is_live))
+    return _tagged(schemas.release_of(released, terms))
 
 
-@destinations_router.get("", response_model=PageReply[schemas.DestinationReply])
+@destinations_router.get("", response_model=PageReply[Destination])
 async def list_destinations(
     caller: Reader, conn: Reads, page: PageQuery, settings: SettingsDep
 ) -> Page[Destination]:
@@ -212,5 +210,5 @@ async def confirm_destination_page(
     return await _PAGES.press(request, database, keys, token)
 
 
-def _tagged(reply: schemas.AliasReply) -> ReplyWithHeaders:
-    return with_etag(reply, of=reply.id, version=reply.version)
+def _tagged(alias: Alias) -> ReplyWithHeaders:
+    return with_etag(alias, of=alias.id, version=alias.version)

@@ -6,6 +6,7 @@ A set costs the same number of statements as one alias.
 from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from psycopg import Rollback
@@ -21,14 +22,13 @@ from builders.aliases.events import (
     AliasStopped,
     event_data,
 )
+from builders.aliases.fields import MAX_LABELS
 from builders.aliases.records import (
     LIVE,
-    MAX_LABELS,
     Alias,
     AliasChange,
     AliasFilters,
     AliasName,
-    AliasSettings,
     AliasSpec,
     AliasStatus,
     Availability,
@@ -52,7 +52,6 @@ from builders.kit.http.pagination import PageRequest
 from builders.kit.pages import Page
 from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
-from builders.kit.values.patches import Changes
 
 PRUNE_BATCH = 1000
 
@@ -294,7 +293,7 @@ async def update_alias(
     alias_id: UUID,
     actor: Actor,
     expected: WriteCondition,
-    patch: Changes[AliasSettings],
+    patch: Mapping[str, Any],
 ) -> Alias:
     """Change an alias, and publish alias.updated, unless the patch changes nothing; return the alias.
 
@@ -312,10 +311,8 @@ async def update_alias(
     if before.status is AliasStatus.DELETED:
         raise AliasReleased("The alias was released.")
     current = AliasChange(id=before.id, version=before.version, **before.fields())
-    members = dict(patch.members)
-    if "labels" in members:
-        members["labels"] = _merged_labels(current.labels, members["labels"])
-    wanted = replace(current, **members)
+    emails, labels = patch.get("destinations", current.destinations), _merged_labels(current.labels, patch)
+    wanted = replace(current, **{**patch, "destinations": tuple(emails), "labels": labels})
     if wanted == current:
         return before
     if wanted.destinations != current.destinations:
@@ -362,7 +359,8 @@ async def release_alias(
     return await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
 
 
-def _merged_labels(labels: Mapping[str, str], sent: Mapping[str, str | None] | None) -> Mapping[str, str]:
+def _merged_labels(labels: Mapping[str, str], patch: Mapping[str, Any]) -> Mapping[str, str]:
+    sent: Mapping[str, str | None] | None = patch.get("labels", {})
     if sent is None:
         return {}
     merged = {name: value for name, value in {**labels, **sent}.items() if value is not None}

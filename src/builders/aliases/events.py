@@ -6,26 +6,23 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from builders.aliases.records import NamedAlias
+from builders.aliases.records import Alias, NamedAlias
 from builders.kit.events.outbox import declare
-from builders.kit.http.bodies import AliasProjectId
-from builders.kit.values.docs import EventManifest, EventManifestKey, doc
-from builders.kit.values.domain_names import DomainName
-from builders.mail import addresses
+from builders.kit.events.payloads import event_of, values_of
+from builders.kit.values.docs import doc
 
 
+@event_of(
+    Alias,
+    *("id", "address", "local_part", "domain", "enabled", "destinations", "manifest", "manifest_key"),
+    "project_id",
+)
 class AliasData(BaseModel):
     """An alias. Destinations are masked: an event is sent to other systems."""
 
-    id: Annotated[UUID, doc("Identifier of the alias.")]
     address: Annotated[str, doc("The whole address, `local_part@domain`.")]
-    local_part: Annotated[str, doc("The part before the `@`, in lower case.")]
-    domain: DomainName
     enabled: Annotated[bool, doc("Whether mail is forwarded.")]
-    destinations: Annotated[list[str], doc("Recipients that mail is forwarded to, masked: `a***@example.net`.")]
-    manifest: EventManifest
-    manifest_key: EventManifestKey
-    project_id: AliasProjectId = None
+    project_id: Annotated[UUID | None, doc("Project that the alias belongs to; null without one.")] = None
 
 
 class AliasStopped(AliasData):
@@ -83,5 +80,4 @@ DESTINATION_VERIFIED = declare(
 
 def event_data(alias: NamedAlias) -> AliasData:
     """Return the data of an event about an alias."""
-    members = {name: getattr(alias, name) for name in AliasData.model_fields}
-    return AliasData(**members | {"destinations": [addresses.mask(each) for each in alias.destinations]})
+    return AliasData(**values_of(alias, AliasData))

@@ -1,18 +1,33 @@
 """Records that cross the public interface of aliases."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
-from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from pydantic import Field, StrictBool, WithJsonSchema, field_serializer
+
+from builders.aliases.fields import Block, Labels, Note
+from builders.kit.values.docs import (
+    EventManifest,
+    EventManifestKey,
+    Livemode,
+    ManifestKey,
+    ManifestName,
+    SeparatorRule,
+    UpdatedAt,
+    doc,
+)
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.instants import Instant
+from builders.kit.values.money import CurrencyCode, ExactAmount, Money
+from builders.kit.values.resources import HIDDEN, OF_CALLER, Masked, resource
+from builders.mail import addresses
 
 LIVE = UUID(int=0)  # the realm of live names; a sandbox's realm is its account
 FREE = Money.zero("USD")
-MAX_LABELS = 20
 MAX_LOCAL_PART = 64  # octets, RFC 5321 section 4.5.3.1.1
 
 
@@ -62,13 +77,17 @@ class SeparatorPolicy(StrEnum):
     DISTINCT = "distinct"  # four names
 
 
+@resource("DomainRulesReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules of a domain for its names; raises ValueError for lengths that no name can have."""
+    """The bounds of a local part, and the separators that it ignores."""
 
-    min_length: int = 1  # characters of the key: ignored separators do not count
-    max_length: int = MAX_LOCAL_PART
-    separator_policy: SeparatorPolicy = SeparatorPolicy.IGNORE_DOTS
+    # Characters of the key: ignored separators do not count.
+    min_length: Annotated[int, Field(serialization_alias="min"), doc("Minimum length of a local part.")] = 1
+    max_length: Annotated[int, Field(serialization_alias="max"), doc("Maximum length of a local part.")] = (
+        MAX_LOCAL_PART
+    )
+    separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)] = SeparatorPolicy.IGNORE_DOTS
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_length <= self.max_length <= MAX_LOCAL_PART:
@@ -151,13 +170,21 @@ class Availability:
 class AliasSettings:
     """The fields of an alias that its account sets."""
 
-    destinations: Sequence[str]
-    enabled: bool
-    note: str | None
-    labels: Mapping[str, str]
-    block: Sequence[str] = ()  # senders, normalized, in alphabetic order
-    pause_until: datetime | None = None  # mail is not accepted before; None or a past time: it is
-    reply: bool = False  # whether destinations may answer mail with the name as the sender
+    destinations: Annotated[
+        Sequence[str],
+        doc("Recipients of forwarded mail; each gets mail after confirming. Masked in events."),
+        Masked(addresses.mask),
+    ]
+    enabled: Annotated[StrictBool, doc("Whether you want mail forwarded; a suspended name forwards none.")]
+    note: Annotated[Note | None, doc("Your own note; null without one.")]
+    labels: Annotated[Labels, doc("Your own labels.")]
+    block: Annotated[
+        Block, doc("All senders whose mail is refused: addresses, or domains with their subdomains.")
+    ] = field(default_factory=list)
+    pause_until: Annotated[
+        Instant | None, doc("Mail is not accepted before this time; null or a past time: it is.")
+    ] = None
+    reply: Annotated[StrictBool, doc("Whether destinations may answer mail with the name as the sender.")] = False
 
     def settings(self) -> dict[str, Any]:
         """Return these fields by name, to copy them into another record."""
@@ -168,9 +195,9 @@ class AliasSettings:
 class AliasFields(AliasSettings):
     """The settings of an alias, with its manifest and project."""
 
-    manifest: str | None
-    manifest_key: str | None
-    project_id: UUID | None = None
+    manifest: EventManifest
+    manifest_key: EventManifestKey
+    project_id: Annotated[UUID | None, doc("Project that the alias belongs to; null without one.")] = None
 
     def fields(self) -> dict[str, Any]:
         """Return these fields by name, to copy them into another record."""
@@ -181,9 +208,9 @@ class AliasFields(AliasSettings):
 class NamedAlias(AliasFields):
     """An alias with its name."""
 
-    id: UUID
-    domain: str
-    local_part: str
+    id: Annotated[UUID, doc("Identifier of the alias.")]
+    domain: DomainName
+    local_part: Annotated[str, doc("The part before the `@`, in lower case.")]
     key: str
 
     @property
@@ -217,19 +244,89 @@ class AliasChange(AliasFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alias(NamedAlias):
-    """A claimed name and its forwarding destinations; `enabled` is whether mail is forwarded."""
+class AliasPrice:
+    """The price of a name, and its interval."""
 
-    status: AliasStatus
-    version: int
-    claimed_at: datetime
-    price: Money = FREE  # at the time of the claim
-    interval: PriceInterval = PriceInterval.ONCE  # of the price
-    renews_at: datetime | None = None  # the next renewal; None for `once`
-    updated_at: datetime | None = None
-    resumes_as: AliasStatus | None = None  # after a suspension for an unpaid invoice: active or disabled
-    verified: Collection[str] = ()  # the destinations that receive mail, as the owner reads it
-    quarantined_until: datetime | None = None  # of a released one: no other account can claim the name before
+    amount: ExactAmount
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
+    interval: Annotated[
+        PriceInterval,
+        WithJsonSchema({"type": "string", "enum": [*PriceInterval]}),  # not a schema of its own
+        doc("How often the amount is due: each `month`, each `year`, or `once`."),
+    ]
+
+
+@resource("ManagedBy")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedBy:
+    """The manifest that manages a name, and its key there."""
+
+    manifest: ManifestName
+    key: ManifestKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasDestination:
+    """A destination of a name."""
+
+    email: Annotated[str, doc("Address of the recipient.")]
+    verified: Annotated[
+        bool, doc("Whether mail is forwarded to the recipient, who has confirmed and is not paused.")
+    ]
+
+
+@resource(
+    "AliasReply",
+    computed={
+        "address": "The whole address, `local_part@domain`.",
+        "managed_by": "The manifest that manages the alias; null without one.",
+    },
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias(NamedAlias):
+    """A name and its destinations."""
+
+    # `enabled`, of which an answer shows whether the owner wants it, is whether mail is forwarded.
+    key: Annotated[str, HIDDEN]
+    type: Annotated[Literal["alias"], doc("Always `alias`: mail is forwarded. More types can be added.")] = "alias"
+    manifest: Annotated[EventManifest, HIDDEN]
+    manifest_key: Annotated[EventManifestKey, HIDDEN]
+    status: Annotated[
+        AliasStatus, doc("`suspended`: until its invoice is paid, or by the operator. `deleted`: released.")
+    ]
+    version: Annotated[int, doc("Increases with every change; part of the ETag.")]
+    claimed_at: Annotated[datetime, doc("When the name was claimed.")]
+    price: Annotated[Money, doc("The price at the time of the claim.")] = FREE
+    interval: Annotated[PriceInterval, HIDDEN] = PriceInterval.ONCE  # of the price
+    renews_at: Annotated[datetime | None, doc("When the next period starts; null for `once`.")] = None
+    updated_at: UpdatedAt
+    resumes_as: Annotated[AliasStatus | None, HIDDEN] = None  # after a suspension for an unpaid invoice
+    verified: Annotated[Sequence[str], HIDDEN] = ()  # the destinations that receive mail, as the owner reads it
+    quarantined_until: Annotated[
+        datetime | None, doc("End of the quarantine of a released name, during which only you can claim it again.")
+    ] = None
+    livemode: Annotated[Livemode, OF_CALLER] = True
+
+    @field_serializer("destinations")
+    def _show_destinations(self, emails: Sequence[str]) -> list[AliasDestination]:
+        return [AliasDestination(email=each, verified=each in self.verified) for each in emails]
+
+    @field_serializer("enabled")
+    def _show_enabled(self, _: object) -> bool:
+        return self.is_wanted
+
+    @field_serializer("price")
+    def _show_price(self, price: Money) -> AliasPrice:
+        return AliasPrice(**price.to_wire(), interval=self.interval)
+
+    @field_serializer("renews_at")
+    def _show_renewal(self, at: datetime | None) -> datetime | None:
+        return None if self.status is AliasStatus.DELETED else at
+
+    @property
+    def managed_by(self) -> ManagedBy | None:
+        """Return the manifest that manages it."""
+        return None if self.manifest is None else ManagedBy(manifest=self.manifest, key=self.manifest_key or "")
 
     @property
     def is_blocked(self) -> bool:
@@ -253,9 +350,10 @@ class AliasFilters:
     q: str | None = None  # beginning of the address
 
 
+@resource("DestinationReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """A present or former destination of the account's aliases."""
+    """A present or former destination of names."""
 
     email: Annotated[str, doc("Address of the recipient.")]
     verified: Annotated[bool, doc("Whether the recipient agreed to receive mail; false also while it is paused.")]

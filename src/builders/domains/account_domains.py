@@ -4,7 +4,7 @@ The operator assigns domains without a proof, and ends that.
 """
 
 from base64 import b32encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -60,7 +60,6 @@ from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.kit.values.domain_names import MAX_OCTETS, find_a_label, is_special_use
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
-from builders.kit.values.patches import Changes
 
 CLAIMABLE_LIMIT = 1_000  # of a page; a catalog of usual size is one page
 _MAX_LENGTH = MAX_OCTETS - len(CHALLENGE_LABEL) - 1  # of a domain below which the challenge label fits
@@ -223,7 +222,7 @@ async def change(
     domain_id: UUID,
     actor: Actor,
     expected: WriteCondition,
-    patch: Changes[DomainSettings],
+    patch: Mapping[str, Any],
 ) -> AccountDomain:
     """Change the settings of a domain; publish domain.updated.
 
@@ -234,7 +233,7 @@ async def change(
     if before.status is AccountDomainStatus.RELEASED:
         raise DomainReleased(f"{before.domain} was released.")
     expected.check(of=before.id, version=before.version)
-    after = replace(before, **patch.members)
+    after = replace(before, **patch)
     if after != before:
         _refuse_support(actor, "change the settings of domains")
         await mail_settings.validate(conn, domain=after.domain, settings=after)
@@ -303,7 +302,7 @@ async def load_domains(
 ) -> dict[str, AccountDomain]:
     """Return the account's live domains among these A-labels, by name, with the rules of their names.
 
-    With `manifest` also the live domains that it manages. The account can have names on an `is_claimable` domain
+    With `manifest` also the live domains that it manages. The account can have names on an `claimable` domain
     only; they are free of charge. `lock` prevents changes of the domains until the transaction ends, for a claim
     of names on them. At most two statements.
     """

@@ -18,7 +18,7 @@ from builders.domains.errors import (
     DomainReleased,
     DomainTaken,
 )
-from builders.domains.records import Claimable
+from builders.domains.records import AccountDomain, Claimable, DomainSettings
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
@@ -58,16 +58,13 @@ Containing = Annotated[
 ]
 
 
-@router.get("", response_model=PageReply[schemas.AccountDomainReply])
-async def list_domains(
-    caller: Reader, conn: Reads, page: PageQuery, q: Containing = None
-) -> Page[schemas.AccountDomainReply]:
+@router.get("", response_model=PageReply[AccountDomain])
+async def list_domains(caller: Reader, conn: Reads, page: PageQuery, q: Containing = None) -> Page[AccountDomain]:
     """List the account's domains by name, without released ones."""
     text = (q or "").strip()
-    found = await account_domains.list_domains(
+    return await account_domains.list_domains(
         conn, account_id=caller.account_id, page=page, containing=find_a_label(text) or text.lower()
     )
-    return Page(items=[schemas.AccountDomainReply.of(each) for each in found.items], next_cursor=found.next_cursor)
 
 
 @router.get("/claimable", response_model=PageReply[schemas.ClaimableReply])
@@ -83,31 +80,32 @@ async def list_claimable(
 
 
 @router.post(
-    "", status_code=201, responses=problems(DomainExists, DomainInCatalog, DomainLimit), openapi_extra=BEYOND_SPEC
+    "",
+    status_code=201,
+    response_model=schemas.AccountDomainWritten,
+    responses=problems(DomainExists, DomainInCatalog, DomainLimit),
+    openapi_extra=BEYOND_SPEC,
 )
-async def add(
-    body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: KeyringDep
-) -> schemas.AccountDomainWritten:
+async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: KeyringDep) -> AccountDomain:
     """Add a domain to the account; the response has the DNS record that proves the ownership."""
-    added = await account_domains.add(
+    return await account_domains.add(
         conn,
         keyring=keyring,
         account_id=caller.account_id,
         is_live=caller.is_live,
         actor=caller.actor,
         domain=body.domain,
-        settings=body.settings(),
+        settings=DomainSettings(**body.values()),
     )
-    return schemas.AccountDomainWritten.of(added)
 
 
 # No 304: the DNS health of a domain changes without its version.
-@router.get("/{id}", response_model=schemas.AccountDomainReply, responses=WITH_ETAG, openapi_extra=BEYOND_SPEC)
+@router.get("/{id}", response_model=AccountDomain, responses=WITH_ETAG, openapi_extra=BEYOND_SPEC)
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a domain of the account, active or released."""
     domain = await account_domains.get(conn, account_id=caller.account_id, domain_id=domain_id)
     found = await account_domains.with_details(conn, domain=domain)
-    return with_etag(schemas.AccountDomainReply.of(found), of=found.id, version=found.version)
+    return with_etag(found, of=found.id, version=found.version)
 
 
 @router.patch(
@@ -126,20 +124,18 @@ async def change(
         domain_id=domain_id,
         actor=caller.actor,
         expected=if_match,
-        patch=body.patch(),
+        patch=body.values(),
     )
-    return with_etag(schemas.AccountDomainWritten.of(changed), of=changed.id, version=changed.version)
+    return with_etag(changed, of=changed.id, version=changed.version)
 
 
-@router.delete(
-    "/{id}", response_model=schemas.AccountDomainReply, responses=problems(DomainInUse), openapi_extra=BEYOND_SPEC
-)
+@router.delete("/{id}", response_model=AccountDomain, responses=problems(DomainInUse), openapi_extra=BEYOND_SPEC)
 async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
     """Release a domain without names; a repeated request has no effect."""
     released = await account_domains.release(
         conn, account_id=caller.account_id, domain_id=domain_id, actor=caller.actor, expected=if_match
     )
-    return with_etag(schemas.AccountDomainReply.of(released), of=released.id, version=released.version)
+    return with_etag(released, of=released.id, version=released.version)
 
 
 @router.post(
@@ -158,4 +154,4 @@ async def verify(
     domain, proof = await verification.verify(
         database, settings=settings, account_id=caller.account_id, domain_id=domain_id
     )
-    return schemas.AccountDomainVerified.checked_now(domain, proof)
+    return schemas.verified(domain, proof)

@@ -5,22 +5,16 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth, RecordKind
+from builders.domains.records import AccountDomain, RecordHealth, RecordKind
 from builders.kit.events.outbox import declare
-from builders.kit.values.docs import EventManifest, EventManifestKey, doc
+from builders.kit.events.payloads import event_of
+from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 
 
+@event_of(AccountDomain, "id", "domain", "source", "status", "catch_all", "manifest", "manifest_key")
 class DomainData(BaseModel):
     """An account domain."""
-
-    id: Annotated[UUID, doc("Identifier of the account domain.")]
-    domain: DomainName
-    source: Annotated[DomainSource, doc("How the account obtained the domain.")]
-    status: Annotated[AccountDomainStatus, doc("Status after the event.")]
-    catch_all: Annotated[bool, doc("Whether all mail goes to the default destination.")]
-    manifest: EventManifest
-    manifest_key: EventManifestKey
 
 
 class DomainGone(DomainData):

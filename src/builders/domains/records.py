@@ -7,11 +7,16 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+from pydantic import StrictBool, StringConstraints
+
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
 from builders.catalog.records import MailMode, Price
 from builders.kit.limits import maximums
-from builders.kit.values.docs import doc
-from builders.kit.values.domain_names import unicode_of
+from builders.kit.values import texts
+from builders.kit.values.docs import EventManifest, EventManifestKey, ManifestKey, ManifestName, UpdatedAt, doc
+from builders.kit.values.domain_names import DomainName, unicode_of
+from builders.kit.values.resources import HIDDEN, resource
+from builders.kit.values.texts import checked
 
 MAX_DOMAINS = maximums.declare(
     "domains",
@@ -24,6 +29,9 @@ CHALLENGE_LABEL = "_builders-challenge"  # the first label of the name of the TX
 CHALLENGE_PREFIX = "builders-verification="  # of the token in the TXT record
 FIRST_CHECK = timedelta(minutes=1)  # after a domain was added; each check doubles the delay
 DEFAULT_RULES = Rules()
+Mailbox = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=254), checked(texts.canonical_email, "email")
+]
 
 
 class DomainSource(StrEnum):
@@ -70,9 +78,10 @@ class RecordKind(StrEnum):
     DMARC = "dmarc"
 
 
+@resource("DnsFindingReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of the last check of one record."""
+    """The result of the last check of a record that mail needs."""
 
     status: Annotated[
         RecordHealth, doc("`unchecked`: DNS has not responded yet, or the expected record is unknown.")
@@ -82,14 +91,15 @@ class Finding:
     checked_at: Annotated[datetime | None, doc("Time of the last DNS response.")] = None
 
 
+@resource("DomainDnsReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DnsHealth:
-    """The health of the records that mail needs."""
+    """The records that mail needs."""
 
-    mx: Finding = Finding()
-    spf: Finding = Finding()
-    dkim: Finding = Finding()
-    dmarc: Finding = Finding()
+    mx: Annotated[Finding, doc("Hosts that receive mail for the domain.")] = Finding()
+    spf: Annotated[Finding, doc("The servers that may send mail for the domain.")] = Finding()
+    dkim: Annotated[Finding, doc("The key that signs mail of the domain.")] = Finding()
+    dmarc: Annotated[Finding, doc("Policy for mail that is not authenticated.")] = Finding()
 
     @property
     def statuses(self) -> Mapping[RecordKind, RecordHealth]:
@@ -126,8 +136,13 @@ class DnsCheck:
 class DomainSettings:
     """The fields of a domain that its account sets."""
 
-    default_destination: str | None = None  # of mail without a destination of its own
-    catch_all: bool = False  # all mail goes to the default destination, and no name is claimable
+    default_destination: Annotated[
+        Mailbox | None,
+        doc("Default recipient of mail to names without destinations, required with catch_all; null without one."),
+    ] = None
+    catch_all: Annotated[
+        StrictBool, doc("Whether all mail goes to `default_destination`; if so, names cannot be claimed.")
+    ] = False
 
     def settings(self) -> dict[str, Any]:
         """Return these fields by name, to copy them into another record."""
@@ -139,34 +154,72 @@ SETTINGS = tuple(each.name for each in fields(DomainSettings))
 SENSITIVE_SETTINGS = frozenset({"catch_all", "default_destination"})
 
 
+@resource("DomainManagedByReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedBy:
+    """The manifest that manages the domain."""
+
+    manifest: ManifestName
+    key: ManifestKey
+
+
+@resource("DomainProofReply", optional={"type": "TXT"})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofRecord:
+    """The proof that the account owns the domain."""
+
+    method: Annotated[DomainProof, doc("`dns`: by the DNS record of this proof, which must remain.")]
+    type: Annotated[Literal["TXT"], doc("Type of the DNS record.")] = "TXT"
+    name: Annotated[str, doc("Name of the DNS record.")]
+    value: Annotated[str, doc("Content of the TXT record to set.")]
+    checked_at: Annotated[datetime | None, doc("Time of the last DNS response about the record.")]
+    lost_at: Annotated[datetime | None, doc("Since when the record of a live domain is missing; null otherwise.")]
+
+
+@resource(
+    "AccountDomainReply",
+    computed={
+        "unicode": "The domain in Unicode; null if it is the same.",
+        "verification": "Proof of ownership, and the DNS record to set.",
+        "claimable": "Whether names can be claimed on it, free of charge.",
+        "dns": "Health of the records that mail needs.",
+        "managed_by": "The manifest that manages its settings; null without one.",
+        "next_action": "The next step, as a sentence; null when there is none.",
+        "livemode": "False with a test key.",
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountDomain(DomainSettings):
-    """A domain of an account."""
+    """A domain of the account."""
 
-    account_id: UUID
-    id: UUID
-    realm: UUID  # LIVE, or the sandbox account
-    domain: str  # A-label
-    source: DomainSource
-    status: AccountDomainStatus
-    proof: DomainProof
-    token: str = field(repr=False)
-    manifest: str | None = None
-    manifest_key: str | None = None
-    health: DnsHealth = DnsHealth()
-    asked_at: datetime | None = None
-    lost_at: datetime | None = None  # since when the proof is missing
-    checks: int = 0
-    next_check_at: datetime | None = None
-    added_at: datetime
-    verified_at: datetime | None = None
-    suspended_at: datetime | None = None
-    released_at: datetime | None = None
-    updated_at: datetime
-    version: int = 1
-    # Of its names; those of the catalog for a domain that is there too, so that each account derives the same key.
-    rules: Rules = DEFAULT_RULES
-    alias_count: int = 0  # names of the account on it; set for replies
+    account_id: Annotated[UUID, HIDDEN]
+    id: Annotated[UUID, doc("Identifier of the account domain.")]
+    realm: Annotated[UUID, HIDDEN]  # LIVE, or the sandbox account
+    domain: DomainName
+    source: Annotated[
+        DomainSource, doc("How the account obtained the domain; `owned` domains are verified by DNS.")
+    ]
+    status: Annotated[AccountDomainStatus, doc("Names can be claimed while it is `live`.")]
+    proof: Annotated[DomainProof, HIDDEN]
+    token: Annotated[str, HIDDEN] = field(repr=False)
+    manifest: Annotated[EventManifest, HIDDEN] = None
+    manifest_key: Annotated[EventManifestKey, HIDDEN] = None
+    health: Annotated[DnsHealth, HIDDEN] = DnsHealth()
+    asked_at: Annotated[datetime | None, HIDDEN] = None
+    lost_at: Annotated[datetime | None, HIDDEN] = None  # since when the proof is missing
+    checks: Annotated[int, HIDDEN] = 0
+    next_check_at: Annotated[datetime | None, HIDDEN] = None
+    added_at: Annotated[datetime, doc("When it was added to the account.")]
+    verified_at: Annotated[datetime | None, doc("When ownership was last proved; null before.")] = None
+    suspended_at: Annotated[
+        datetime | None, doc("When it was suspended because of the missing proof; null otherwise.")
+    ] = None
+    released_at: Annotated[datetime | None, doc("When the account released it; null before.")] = None
+    updated_at: UpdatedAt
+    version: Annotated[int, doc("Increases with every change except changes of `dns`; part of the ETag.")] = 1
+    # Those of the catalog for a domain that is there too, so that each account derives the same key.
+    rules: Annotated[Rules, doc("Rules for local parts on this domain.")] = DEFAULT_RULES
+    alias_count: Annotated[int, doc("Number of the account's names on it.")] = 0  # set for answers
 
     @property
     def unicode(self) -> str | None:
@@ -175,7 +228,7 @@ class AccountDomain(DomainSettings):
         return None if readable == self.domain else readable
 
     @property
-    def is_claimable(self) -> bool:
+    def claimable(self) -> bool:
         """Return whether the account can claim names on it, which are free of charge."""
         return self.status is AccountDomainStatus.LIVE and not self.catch_all
 
@@ -198,6 +251,41 @@ class AccountDomain(DomainSettings):
     def challenge_value(self) -> str:
         """Return the value of the TXT record that proves it."""
         return f"{CHALLENGE_PREFIX}{self.token}"
+
+    @property
+    def verification(self) -> ProofRecord:
+        """Return the proof of ownership."""
+        name, value = self.challenge_name, self.challenge_value
+        return ProofRecord(
+            method=self.proof, name=name, value=value, checked_at=self.asked_at, lost_at=self.lost_at
+        )
+
+    @property
+    def dns(self) -> DnsHealth:
+        """Return the health of the records that mail needs."""
+        return self.health
+
+    @property
+    def managed_by(self) -> ManagedBy | None:
+        """Return the manifest that manages its settings."""
+        return None if self.manifest is None else ManagedBy(manifest=self.manifest, key=self.manifest_key or "")
+
+    @property
+    def next_action(self) -> str | None:
+        """Return the next step, as a sentence."""
+        if self.status is AccountDomainStatus.RELEASED:
+            return "Add it again: POST /v1/domains."
+        if self.status is AccountDomainStatus.LIVE and self.lost_at is None:
+            return None
+        verify = f"POST /v1/domains/{self.id}/verify"
+        if self.is_sandbox:
+            return f"{verify}; a sandbox needs no DNS record."
+        return f'Set a TXT record at {self.challenge_name} with the value "{self.challenge_value}", then {verify}.'
+
+    @property
+    def livemode(self) -> bool:
+        """Return whether a live account has it."""
+        return not self.is_sandbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

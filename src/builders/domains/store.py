@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from builders.domains.records import (
     AccountDomain,
@@ -19,7 +20,6 @@ from builders.kit.db.queries import query
 from builders.kit.values.conflicts import key_columns
 
 _HEALTH = TypeAdapter(DnsHealth)
-_DOMAINS = TypeAdapter(Sequence[AccountDomain])
 
 # The columns that change. An INSERT and an UPDATE read them from JSON, with the types of the table.
 _WRITTEN = """
@@ -80,13 +80,13 @@ count_domains = query(
 
 async def insert(conn: Conn, *, domain: AccountDomain) -> bool:
     """Insert a domain; return False when the account has it."""
-    row = {"account_id": domain.account_id, "domains": _DOMAINS.dump_json([domain]).decode()}
+    row = {"account_id": domain.account_id, "domains": to_json([domain]).decode()}
     return (await conn.execute(INSERT, row)).rowcount == 1
 
 
 async def update(conn: Conn, *, account_id: UUID, domains: Sequence[AccountDomain]) -> None:
     """Write locked domains of the account."""
-    row = {"account_id": account_id, "domains": _DOMAINS.dump_json(domains).decode()}
+    row = {"account_id": account_id, "domains": to_json(domains).decode()}
     await conn.execute(UPDATE, row)
 
 

@@ -1,21 +1,31 @@
 """Records of the sandbox: the manifest and its resources, plans and promotions."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, StrictBool, StringConstraints, TypeAdapter
 
 from builders.aliases.records import LIVE, AliasSettings, Detail, Name, PriceInterval, Reason
 from builders.catalog.records import Priced
 from builders.domains.records import DomainSettings
+from builders.kit.values import texts
+from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
+from builders.kit.values.resources import members_of, reply_type, resource
 from builders.projects.records import ProjectFields, Refusal
 
+V = TypeVar("V")
 PlanDigest = Annotated[str, Field(title="PlanDigest")]  # a schema of the OpenAPI document
+ProjectReference = Annotated[
+    str, Field(min_length=1, max_length=63, description="A project: its key in this manifest, its slug or its id.")
+]
+ViewKey = Annotated[str, doc("`key` of the resource in the manifest.")]  # that manages it; empty without one
 
 MAX_RESOURCES = 2000  # in a manifest, of all kinds together
 MAX_BYTES = 1024 * 1024  # of a request body with a manifest
@@ -106,45 +116,76 @@ class OnError(StrEnum):
     CONTINUE = "continue"
 
 
+def _stored(view: type[V]) -> type[V]:
+    """Return a view whose fields have no rules of requests: a stored plan can be older than a rule."""
+    record: Any = view  # mypy finds that no type variable is hashable
+    known = record.__dataclass_fields__
+    for each in members_of(record):
+        known[each.name] = copy(known[each.name])  # a record that the view inherits from has it too
+        known[each.name].type = Annotated[reply_type(each.kind), Field(description=each.description)]
+    return view
+
+
+@_stored
+@resource("AliasViewReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasView(AliasSettings):
     """An alias before or after an action."""
 
-    address: str
-    key: str  # in the manifest that manages the resource; empty without one, as in the other views
-    destinations: tuple[str, ...]
-    block: tuple[str, ...] = ()
-    project_id: UUID | None = None  # None also if the plan creates the project (after_unknown)
+    address: Annotated[str, doc("The whole address, `local_part@domain`.")]
+    key: ViewKey
+    destinations: Annotated[tuple[str, ...], doc("Recipients that mail is forwarded to; masked for a test key.")]
+    # None also if the plan creates the project (after_unknown).
+    project_id: Annotated[UUID | None, doc("Project that the alias belongs to; null without one.")] = None
 
 
+@_stored
+@resource("ProjectViewReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectView(ProjectFields):
     """A project before or after an action."""
 
-    key: str
+    key: ViewKey
 
 
+@_stored
+@resource("WebhookViewReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookView:
     """A webhook destination before or after an action, without its secret."""
 
-    key: str
-    label: str
-    url: str
-    enabled: bool
-    events: tuple[str, ...]
+    key: ViewKey
+    label: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"\S"),
+        texts.Plain,
+        doc("Your name for the destination."),
+    ]
+    url: Annotated[
+        str,
+        Field(min_length=1, max_length=texts.MAX_URL),
+        doc("Public http or https address that events are sent to."),
+    ]
+    enabled: Annotated[StrictBool, doc("Whether it receives events.")]
+    events: Annotated[
+        list[Annotated[str, Field(max_length=80)]],
+        Field(min_length=1, max_length=100),
+        doc("Names of events, `area.*`, or `*` for all."),
+    ]
 
     def settings(self) -> dict[str, Any]:
         """Return the fields but the key by name, to copy them into another record."""
         return {"label": self.label, "url": self.url, "enabled": self.enabled, "events": list(self.events)}
 
 
+@_stored
+@resource("DomainViewReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainView(DomainSettings):
     """The settings of an account domain before or after an action."""
 
-    key: str
-    domain: str
+    key: ViewKey
+    domain: DomainName
 
 
 View = AliasView | ProjectView | WebhookView | DomainView
@@ -170,9 +211,10 @@ class DesiredAlias(AliasSettings):
     key: str  # unique in the manifest
     domain: str
     local_part: str
-    destinations: tuple[str, ...]  # empty: the project's default
-    block: tuple[str, ...] = ()
-    project: str | None = None  # key, slug or id; None: the manifest's
+    destinations: Sequence[str]  # empty: the project's default
+    project: Annotated[
+        ProjectReference | None, doc("Project of the alias; absent: the `project` of the manifest.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

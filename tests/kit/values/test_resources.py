@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, Validatio
 from builders.kit.callers import Caller
 from builders.kit.db.columns import columns_of, settings_of, typed_columns_of
 from builders.kit.events.payloads import event_of, values_of
-from builders.kit.http.bodies import Body, PatchBody
-from builders.kit.http.members import create_of, patch_of, record_of, shown, written_of
+from builders.kit.http.bodies import Body, PatchBody, StrictBody
+from builders.kit.http.members import create_of, manifest_of, patch_of, record_of, shown, written_of
 from builders.kit.pages import Page
 from builders.kit.values import ids
 from builders.kit.values.docs import doc
@@ -57,6 +57,11 @@ BoatWritten = written_of(Boat)
 @create_of(Boat, "owner", name=None, ports=None, labels=None)
 class BoatCreate(Body):
     """A boat to create."""
+
+
+@manifest_of(Boat, "owner", name=None, ports=list)
+class ManifestBoat(StrictBody):
+    """A boat in a manifest."""
 
 
 @patch_of(Boat, "owner", "name", "ports")
@@ -175,6 +180,19 @@ def test_an_absent_list_of_a_body_is_empty(absent: Mapping[str, None]) -> None:
     body = BoatCreate.model_validate({"owner": "Ada", **absent})
 
     assert body.values() == {"name": None, "ports": [], "labels": {}, "owner": "Ada"}
+
+
+def test_a_resource_of_a_manifest_has_a_key_and_made_defaults() -> None:
+    one, other = (ManifestBoat.model_validate({"key": key, "owner": "Ada"}) for key in ("one", "other"))
+
+    assert one.model_dump() == {"key": "one", "owner": "Ada", "name": None, "ports": []}
+    assert one.values()["ports"] is not other.values()["ports"]
+
+
+@pytest.mark.parametrize("members", [{"key": "One"}, {"key": "one", "ports": None}, {"owner": None}])
+def test_a_resource_of_a_manifest_has_the_rules_of_the_record(members: Mapping[str, str | None]) -> None:
+    with pytest.raises(ValidationError):
+        ManifestBoat.model_validate({"owner": "Ada", **members})
 
 
 def test_a_patch_has_the_values_that_were_sent() -> None:

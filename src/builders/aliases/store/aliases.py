@@ -14,12 +14,14 @@ from pydantic import TypeAdapter
 from builders.aliases.records import (
     Alias,
     AliasChange,
+    AliasFields,
     AliasFilters,
     AliasSpec,
     AliasStatus,
     Name,
     PriceInterval,
 )
+from builders.kit.db.columns import typed_columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.conflicts import key_columns
@@ -29,14 +31,11 @@ _SPECS = TypeAdapter(Sequence[AliasSpec])
 _CHANGES = TypeAdapter(Sequence[AliasChange])
 
 
-# The columns that an account sets: a new one is added to these four lists, and to no other statement.
-_TYPES = """
-    id uuid, manifest text, manifest_key text, enabled boolean, note text, labels jsonb, project_id uuid,
-    block text[], pause_until timestamptz, reply boolean
-"""
-_SET = """
-    manifest = new.manifest, manifest_key = new.manifest_key, note = new.note, labels = new.labels,
-    project_id = new.project_id, block = new.block, pause_until = new.pause_until, reply = new.reply,
+# The columns that an account sets.
+_OWN = "manifest, manifest_key, project_id, note, labels, block, pause_until, reply"
+_TYPES = f"id uuid, {typed_columns_of(AliasFields)}"
+_SET = f"""
+    {", ".join(f"{name} = new.{name}" for name in _OWN.split(", "))},
     paused_at = CASE WHEN new.pause_until > %(now)s
                      THEN CASE WHEN alias.pause_until > %(now)s THEN alias.paused_at ELSE %(now)s END END
 """
@@ -51,13 +50,13 @@ _TAKEN_KEYS = """
 # No alias if a key is taken.
 INSERT = f"""
     WITH taken AS ({_TAKEN_KEYS}), created AS (
-    INSERT INTO aliases (account_id, id, domain, local_part, key, manifest, manifest_key, status, note, labels,
-                         project_id, block, pause_until, paused_at, reply, price_amount, price_currency,
-                         price_interval, claimed_at, renews_at, updated_at)
-    SELECT %(account_id)s, new.id, new.domain, new.local_part, new.key, new.manifest, new.manifest_key,
-           CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END, new.note, new.labels,
-           new.project_id, new.block, new.pause_until, CASE WHEN new.pause_until > %(now)s THEN %(now)s END,
-           new.reply, (new.price ->> 'amount')::numeric, new.price ->> 'currency', new.interval, %(now)s,
+    INSERT INTO aliases (account_id, id, domain, local_part, key, {_OWN}, status, paused_at, price_amount,
+                         price_currency, price_interval, claimed_at, renews_at, updated_at)
+    SELECT %(account_id)s, new.id, new.domain, new.local_part, new.key,
+           {", ".join(f"new.{name}" for name in _OWN.split(", "))},
+           CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END,
+           CASE WHEN new.pause_until > %(now)s THEN %(now)s END,
+           (new.price ->> 'amount')::numeric, new.price ->> 'currency', new.interval, %(now)s,
            CASE new.interval WHEN 'year' THEN %(now)s + interval '1 year'
                              WHEN 'month' THEN %(now)s + interval '1 month' END, %(now)s
     FROM jsonb_to_recordset(%(specs)s::jsonb)
@@ -73,10 +72,11 @@ DESTINATIONS = """
     ), '{}') AS destinations
 """
 COLUMNS = f"""
-    alias.id, alias.domain, alias.local_part, alias.key, alias.manifest, alias.manifest_key, alias.project_id,
-    alias.status, alias.resumes_as, alias.status = 'active' AS enabled, alias.note, alias.labels, alias.block,
-    alias.pause_until, alias.reply, alias.version, alias.claimed_at, alias.renews_at, alias.updated_at,
-    alias.price_amount, alias.price_currency, alias.price_interval AS interval, {DESTINATIONS}
+    alias.id, alias.domain, alias.local_part, alias.key,
+    {", ".join(f"alias.{name}" for name in _OWN.split(", "))},
+    alias.status, alias.resumes_as, alias.status = 'active' AS enabled, alias.version, alias.claimed_at,
+    alias.renews_at, alias.updated_at, alias.price_amount, alias.price_currency,
+    alias.price_interval AS interval, {DESTINATIONS}
 """
 # Mail servers follow the changes of aliases by these two columns (`forwarding`).
 CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
@@ -206,7 +206,6 @@ def alias_from_row(
     price_amount: Decimal,
     price_currency: str,
     destinations: Sequence[str],
-    block: Sequence[str],
     **columns: Any,
 ) -> Alias:
     """Return the alias of a row of COLUMNS."""
@@ -216,7 +215,6 @@ def alias_from_row(
         interval=PriceInterval(interval),
         price=Money(price_amount, price_currency).quantized(),
         destinations=tuple(destinations),
-        block=tuple(block),
         **columns,
     )
 

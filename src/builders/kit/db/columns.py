@@ -8,16 +8,19 @@ from types import NoneType, UnionType
 from typing import Any, LiteralString, Union, cast, get_args, get_origin
 from uuid import UUID
 
+from pydantic import AwareDatetime
+
 from builders.kit.values.money import Money
 from builders.kit.values.resources import Member, bare, members_of
 
-_TYPES: Mapping[type, LiteralString] = {
+_TYPES: Mapping[Any, LiteralString] = {  # by type; mypy takes AwareDatetime for another thing
     bool: "boolean",
     int: "bigint",
     str: "text",
     UUID: "uuid",
     Decimal: "numeric",
     datetime: "timestamptz",
+    AwareDatetime: "timestamptz",
     date: "date",
     Money: "numeric",  # its currency is another column
 }

@@ -5,8 +5,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, Field, create_model
 
-from builders.kit.http.members import reply_type
-from builders.kit.values.resources import Masked, Member, members_of
+from builders.kit.values.resources import Masked, Member, members_of, reply_type
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -39,6 +38,6 @@ def values_of(record: object, model: type[BaseModel]) -> dict[str, Any]:
     kind: Any = type(record)
     for each in members_of(kind):
         for mark in each.marks:
-            if isinstance(mark, Masked) and found.get(each.name) is not None:
-                found[each.name] = mark.mask(found[each.name])
+            if isinstance(mark, Masked) and (value := found.get(each.name)) is not None:
+                found[each.name] = list(map(mark.mask, value)) if each.is_list else mark.mask(value)
     return found

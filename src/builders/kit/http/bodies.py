@@ -9,12 +9,10 @@ import asyncio
 import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache, lru_cache
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeVar
-from uuid import UUID
 
 from fastapi import Request, Response
 from pydantic import (
@@ -39,17 +37,6 @@ from builders.kit.values.suggestions import find_similar
 
 # An identifier that is read as text: a malformed one is refused in the same way as an unknown one.
 IdText = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
-
-AliasProjectId = Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
-Labels = Annotated[dict[str, str], Field(description="Your own labels, as the manifest gives them.")]
-Blocked = Annotated[
-    list[str], Field(description="Senders whose mail is refused: addresses, and domains with their subdomains.")
-]
-PausedUntil = Annotated[
-    datetime | None, Field(description="Mail is not accepted before this time; null or a past time: it is.")
-]
-Replies = Annotated[bool, Field(description="Whether destinations may answer mail with the name as the sender.")]
-
 
 MAX_WARNINGS = 20
 # Members that ask for less than the operation does: a warning would come after the effect.

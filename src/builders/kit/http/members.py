@@ -7,25 +7,23 @@ after the members that it declares itself.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, make_dataclass, replace
-from decimal import Decimal
-from functools import lru_cache, reduce
-from operator import or_
-from types import GenericAlias, NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from functools import lru_cache
+from types import NoneType
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, Field, create_model
-from pydantic.fields import FieldInfo
 
 from builders.kit.callers import Caller
 from builders.kit.http.bodies import ABSENT, NOT_NULL, WARNINGS, Body, PatchBody, UnknownField
 from builders.kit.pages import Page
 from builders.kit.values.money import MoneyInput
-from builders.kit.values.resources import OF_CALLER, Member, bare, members_of, names, optional_of, resource
+from builders.kit.values.resources import OF_CALLER, Member, members_of, names, optional_of, reply_type, resource
 
 M = TypeVar("M", bound=BaseModel)
 B = TypeVar("B", bound=Body)
 R = TypeVar("R")
 Members = Mapping[str, Any]  # the arguments of create_model, by name
+_KEY = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
 
 
 def with_members(members: Members) -> Callable[[type[M]], type[M]]:
@@ -44,12 +42,23 @@ def create_of(record: type, *required: str, **defaults: Any) -> Callable[[type[B
 
     A member whose default is None can be null, too.
     """
+    return _form(record, _form_members(record, required, defaults))
+
+
+def manifest_of(record: type, *required: str, **defaults: Any) -> Callable[[type[B]], type[B]]:
+    """Return a decorator of a resource in a manifest: with a key, and these members of its record.
+
+    A default that can be called, such as `list`, makes the value of an absent member.
+    """
+    return _form(record, {"key": (_KEY, ...), **_form_members(record, required, defaults)})
+
+
+def _form_members(record: type, required: Sequence[str], defaults: Mapping[str, Any]) -> Members:
     known = {each.name: each for each in members_of(record)}
-    members = {
+    return {
         **{name: _form_member(known[name], ...) for name in required},
         **{name: _form_member(known[name], default) for name, default in defaults.items()},
     }
-    return _form(record, members)
 
 
 def _form(record: type, members: Members) -> Callable[[type[B]], type[B]]:
@@ -63,7 +72,8 @@ def _form(record: type, members: Members) -> Callable[[type[B]], type[B]]:
 
 def _form_member(member: Member, default: Any) -> Any:  # an argument of create_model
     kind = _input(member) | None if default is None else _input(member)
-    return Annotated[kind, Field(description=member.description)], default
+    given = Field(default_factory=default) if callable(default) else default
+    return Annotated[kind, Field(description=member.description)], given
 
 
 def patch_of(record: type, *names: str) -> Callable[[type[B]], type[B]]:
@@ -163,15 +173,3 @@ def _value(member: Member, value: Any, currency: str | None) -> Any:
 
 def _input(member: Member) -> Any:  # a type
     return MoneyInput | None if member.is_money else member.kind
-
-
-def reply_type(kind: Any) -> Any:  # types
-    """Return the type of a member in a reply: without the rules of requests."""
-    if any(isinstance(rule, FieldInfo) and rule.title for rule in getattr(kind, "__metadata__", ())):
-        return kind  # a schema of the OpenAPI document
-    kind = bare(kind)
-    if get_origin(kind) in {Union, UnionType}:
-        return reduce(or_, map(reply_type, get_args(kind)))
-    if get_origin(kind) in {list, Sequence}:
-        return GenericAlias(list, tuple(map(reply_type, get_args(kind))))
-    return str if kind is Decimal else kind

@@ -14,10 +14,12 @@ depends on the request or is shown once:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from decimal import Decimal
 from enum import Enum
-from functools import lru_cache
-from types import MappingProxyType
-from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+from functools import lru_cache, reduce
+from operator import or_
+from types import GenericAlias, MappingProxyType, UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field, GetJsonSchemaHandler, computed_field
 from pydantic.fields import FieldInfo
@@ -109,6 +111,19 @@ def _member(name: str, hint: Any, default: Any) -> Member:
 def bare(kind: Any) -> Any:
     """Return a type without its rules."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def reply_type(kind: Any) -> Any:  # types
+    """Return the type of a member in a reply: without the rules of requests."""
+    if any(isinstance(rule, FieldInfo) and rule.title for rule in getattr(kind, "__metadata__", ())):
+        return kind  # a schema of the OpenAPI document
+    kind = bare(kind)
+    origin, inner = get_origin(kind), tuple(map(reply_type, get_args(kind)))
+    if origin in {Union, UnionType}:
+        return reduce(or_, inner)
+    if origin in {list, Sequence, dict}:
+        return GenericAlias(dict if origin is dict else list, inner)
+    return str if kind is Decimal else kind
 
 
 @lru_cache(maxsize=256)  # more than there are records

@@ -301,7 +301,7 @@ async def _list_refusals(conn: Conn, batch: Batch, project_ids: Mapping[str, UUI
     refused += [
         Finding(code="domain_changed", address=address, message="Names can no longer be claimed on the domain.")
         for address, label in own.items()
-        if label not in known or not known[label].is_claimable
+        if label not in known or not known[label].claimable
     ]
     if any(map(alias_rules.is_charged, actions)):
         overdue = await invoices.find_arrears(conn, account_id=account_id)

@@ -33,7 +33,7 @@ WEBHOOK: ManagedKind[ManagedDestination] = ManagedKind(
         label=each.label,
         url=each.url,
         enabled=each.enabled,
-        events=tuple(each.events),
+        events=list(each.events),
     ),
     describe=lambda each: f"The webhook {each.label!r}",
     sensitive=frozenset({"url", "enabled", "events"}),
@@ -137,7 +137,7 @@ def _is_circular(key: str, references: Mapping[str, str]) -> bool:
 def _desired_view(desired: DesiredWebhook, mine: ManagedDestination | None = None) -> WebhookView:
     """Return the desired state; the order of events has no meaning."""
     same = mine is not None and set(mine.events) == set(desired.events)
-    events = tuple(mine.events) if mine is not None and same else tuple(dict.fromkeys(desired.events))
+    events = list(mine.events if mine is not None and same else dict.fromkeys(desired.events))
     return WebhookView(
         key=desired.key, label=desired.label, url=desired.url, enabled=desired.enabled, events=events
     )

@@ -11,29 +11,17 @@ from pydantic import (
     Field,
     StrictBool,
     StrictInt,
-    StringConstraints,
     ValidationError,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from builders.aliases.fields import Block
+from builders.aliases.fields import Destinations, Labels
 from builders.kit.http.bodies import Reply, StrictBody
-from builders.kit.values import texts
+from builders.kit.http.members import manifest_of
 from builders.kit.values.docs import doc
-from builders.kit.values.instants import Instant
 from builders.mail.addresses import Mailbox
-from builders.projects.fields import (
-    AliasLimit,
-    Description,
-    Domains,
-    Metadata,
-    Name,
-    Slug,
-    WebhookIds,
-    Website,
-    parse_integral,
-)
+from builders.projects.fields import parse_integral
 from builders.sandbox.records import (
     GENERATE,
     MAX_RESOURCES,
@@ -42,17 +30,11 @@ from builders.sandbox.records import (
     DomainView,
     Manifest,
     OnConflict,
+    ProjectReference,
     ProjectView,
 )
 
 Count = Annotated[StrictInt, Field(ge=0), BeforeValidator(parse_integral)]
-Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
-Labels = Annotated[
-    dict[
-        Annotated[str, Field(max_length=40), texts.OneLine], Annotated[str, Field(max_length=500), texts.OneLine]
-    ],
-    Field(max_length=20),
-]
 
 
 def _validate_reference(reference: str) -> str:
@@ -65,9 +47,6 @@ def _validate_reference(reference: str) -> str:
     return reference
 
 
-ProjectReference = Annotated[
-    str, Field(min_length=1, max_length=63, description="A project: its key in this manifest, its slug or its id.")
-]
 Domain = Annotated[str, Field(min_length=1, max_length=253)]
 SecretReference = Annotated[
     str,
@@ -83,10 +62,12 @@ SecretReference = Annotated[
 ]
 
 
+@manifest_of(
+    DesiredAlias, enabled=True, note=None, labels=dict, block=list, pause_until=None, reply=False, project=None
+)
 class ManifestAlias(StrictBody):
     """A desired alias: send either `address`, or both `local_part` and `domain`."""
 
-    key: Key
     address: Annotated[
         str | None,
         Field(
@@ -101,25 +82,7 @@ class ManifestAlias(StrictBody):
         str | None,
         Field(max_length=253, description="Domain of the name, in Unicode or as an A-label; with `local_part`."),
     ] = None
-    destinations: Annotated[
-        list[Mailbox] | None,
-        Field(min_length=1, max_length=10, description="Absent: the default_destination of its project."),
-    ] = None
-    project: Annotated[
-        ProjectReference | None, doc("Project of the alias; absent: the `project` of the manifest.")
-    ] = None
-    enabled: Annotated[StrictBool, doc("Whether mail is forwarded.")] = True
-    note: Annotated[
-        Annotated[str, Field(max_length=200), texts.OneLine] | None, doc("Your own note, stored with the alias.")
-    ] = None
-    labels: Annotated[Labels, doc("Your own pairs of text, stored with the alias.")] = Field(default_factory=dict)
-    block: Annotated[Block, doc("Senders whose mail is refused: addresses, or domains with their subdomains.")] = (
-        Field(default_factory=list)
-    )
-    pause_until: Annotated[
-        Instant | None, doc("Mail is not accepted before this time; null or a past time: it is.")
-    ] = None
-    reply: Annotated[StrictBool, doc("Whether destinations may answer mail with the name as the sender.")] = False
+    destinations: Annotated[Destinations | None, doc("Absent: the default_destination of its project.")] = None
 
     @model_validator(mode="after")
     def _validate_address(self) -> Self:
@@ -132,90 +95,52 @@ class ManifestAlias(StrictBody):
 
     def desired(self) -> DesiredAlias:
         """Return the desired resource as a record."""
-        local_part, domain = self.local_part or "", self.domain or ""
+        values = self.values()
         if self.address is not None:
-            local_part, _, domain = self.address.rpartition("@")
-        return DesiredAlias(
-            key=self.key,
-            domain=domain,
-            local_part=local_part,
-            destinations=tuple({email.lower(): email for email in self.destinations or ()}.values()),
-            enabled=self.enabled,
-            note=self.note,
-            labels=self.labels,
-            block=tuple(self.block),
-            pause_until=self.pause_until,
-            reply=self.reply,
-            project=self.project,
-        )
+            values["local_part"], _, values["domain"] = self.address.rpartition("@")
+        return DesiredAlias(**{**values, "destinations": tuple(values["destinations"])})
 
 
+@manifest_of(
+    ProjectView,
+    "name",
+    **dict.fromkeys(("slug", "description", "website", "alias_limit")),
+    **dict.fromkeys(("allowed_domains", "webhook_ids"), list),
+    metadata=dict,
+)
 class ManifestProject(StrictBody):
     """A desired project; absent members are cleared, except the slug, which stays or is derived from the name."""
 
-    key: Key
-    name: Annotated[Name, doc("Name of the project.")]
-    slug: Annotated[Slug | None, doc("Short name for URLs, unique among the account's active projects.")] = None
-    description: Annotated[Description | None, doc("Text about the project.")] = None
-    website: Annotated[Website | None, doc("An http or https address.")] = None
-    allowed_domains: Annotated[Domains, doc("Domains allowed for its aliases; empty: any.")] = Field(
-        default_factory=list
-    )
     default_destination: Annotated[Mailbox | None, doc("Recipient for its aliases without destinations.")] = None
-    webhook_ids: Annotated[WebhookIds, doc("Webhook destinations of the project.")] = Field(default_factory=list)
-    alias_limit: Annotated[AliasLimit | None, doc("Maximum number of its aliases; null: no limit.")] = None
-    metadata: Annotated[Metadata, doc("Your own pairs of text.")] = Field(default_factory=dict)
 
     def desired(self) -> ProjectView:
         """Return the desired resource as a record."""
-        return ProjectView(**dict(self))
+        return ProjectView(**self.values())
 
 
+@manifest_of(DesiredWebhook, "label", "url", "events", enabled=True)
 class ManifestWebhook(StrictBody):
     """A desired webhook destination, without its secret."""
 
-    key: Key
-    label: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"\S"),
-        texts.Plain,
-        doc("Your name for the destination."),
-    ]
-    url: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=texts.MAX_URL,
-            description="Public http or https address that events are sent to.",
-        ),
-    ]
-    enabled: Annotated[StrictBool, doc("Whether it receives events.")] = True
-    events: Annotated[
-        list[Annotated[str, Field(max_length=80)]],
-        Field(min_length=1, max_length=100, description="Names of events, `area.*`, or `*` for all."),
-    ]
     signing_secret_ref: SecretReference = GENERATE
 
     def desired(self) -> DesiredWebhook:
         """Return the desired resource as a record."""
-        return DesiredWebhook(**dict(self) | {"events": tuple(self.events)})
+        return DesiredWebhook(**self.values())
 
 
+@manifest_of(DomainView, catch_all=False)
 class ManifestDomain(StrictBody):
     """Settings of a domain of the account; a manifest cannot add or delete domains."""
 
-    key: Key
     domain: Annotated[Domain, doc("Name of the domain, in Unicode or as an A-label.")]
     default_destination: Annotated[
         Mailbox | None, doc("Default recipient of mail to names without destinations.")
     ] = None
-    catch_all: Annotated[
-        StrictBool, doc("Forward all mail to default_destination; no name can be claimed then.")
-    ] = False
 
     def desired(self) -> DomainView:
         """Return the desired resource as a record."""
-        return DomainView(**dict(self))
+        return DomainView(**self.values())
 
 
 # Not in the OpenAPI document: generated clients drop the members of a schema with alternatives.

@@ -4,18 +4,18 @@ import json
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
-from builders.kit.http.bodies import AliasProjectId, Blocked, Labels, PausedUntil, Replies, Reply
+from builders.kit.http.bodies import Reply
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.docs import CreatedAt, Interval, doc
-from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, ExactAmount, Money
 from builders.mail import addresses
 from builders.sandbox.approval.records import Approval
@@ -23,11 +23,14 @@ from builders.sandbox.records import (
     PROMOTABLE,
     Action,
     ActionKind,
+    AliasView,
     ApprovalState,
     Kind,
     Plan,
     PlanDigest,
     PlanStatus,
+    View,
+    WebhookView,
 )
 from builders.sandbox.schemas.approvals import ApprovalReply, approval_reply
 
@@ -35,65 +38,9 @@ INTERVALS = ("once", "month", "year")
 CreatedBy = Annotated[
     str, doc("The id of an API key; otherwise `user` and the id of a session, or `support` and a name.")
 ]
-Key = Annotated[str, doc("`key` of the resource in the manifest.")]
-DefaultDestination = Annotated[
-    str | None, doc("Default recipient of mail to names without destinations; null if there is none.")
-]
+Labels = Annotated[dict[str, str], doc("Your own labels, as the manifest gives them.")]
 Summary = Annotated[dict[ActionKind, int], doc("Number of actions by type of action.")]
-
-
-class AliasViewReply(Reply):
-    """An alias before or after an action."""
-
-    address: Annotated[str, doc("The whole address, `local_part@domain`.")]
-    key: Key
-    destinations: Annotated[list[str], doc("Recipients that mail is forwarded to; masked for a test key.")]
-    enabled: Annotated[bool, doc("Whether mail is forwarded.")]
-    note: Annotated[str | None, doc("Your own note; null without one.")]
-    labels: Labels
-    block: Blocked
-    pause_until: PausedUntil
-    reply: Replies
-    project_id: AliasProjectId
-
-
-class ProjectViewReply(Reply):
-    """A project before or after an action."""
-
-    key: Key
-    name: Annotated[str, doc("Name of the project.")]
-    slug: Annotated[str | None, doc("Short name for URLs and manifests; null when it is derived from the name.")]
-    description: Annotated[str | None, doc("Text about the project; null without one.")]
-    website: Annotated[str | None, doc("http or https address; null when not set.")]
-    allowed_domains: Annotated[list[str], doc("Domains allowed for its names; empty: any.")]
-    default_destination: DefaultDestination
-    webhook_ids: Annotated[list[UUID], doc("Webhook destinations of the project.")]
-    alias_limit: Annotated[int | None, doc("Maximum number of its names; null: no limit.")]
-    metadata: Annotated[dict[str, str], doc("Your own pairs of text.")]
-
-
-class WebhookViewReply(Reply):
-    """A webhook destination before or after an action, without its secret."""
-
-    key: Key
-    label: Annotated[str, doc("Your name for the destination.")]
-    url: Annotated[str, doc("Address that events are sent to.")]
-    enabled: Annotated[bool, doc("Whether it receives events.")]
-    events: Annotated[list[str], doc("Names of events, `area.*`, or `*` for all.")]
-
-
-class DomainViewReply(Reply):
-    """The settings of an account domain before or after an action."""
-
-    key: Key
-    domain: DomainName
-    default_destination: DefaultDestination
-    catch_all: Annotated[bool, doc("Whether all mail goes to `default_destination`.")]
-
-
-ViewReply = Annotated[
-    AliasViewReply | ProjectViewReply | WebhookViewReply | DomainViewReply, Field(union_mode="left_to_right")
-]
+_VIEW = TypeAdapter[View](View)
 
 
 class Mask:
@@ -105,16 +52,17 @@ class Mask:
     def __init__(self, keyring: Keyring, account_id: UUID) -> None:
         self._keyring, self._account_id = keyring, account_id
 
-    def hide(self, view: ViewReply | None) -> None:
-        """Mask the mailboxes of a view, and all of a URL but its host."""
-        if isinstance(view, AliasViewReply):
-            view.destinations = [self._mailbox(each) for each in view.destinations]
-            view.block = [self._mailbox(each) if "@" in each else each for each in view.block]
-        elif isinstance(view, WebhookViewReply):
+    def hide(self, view: View | None) -> View | None:
+        """Return a view with masked mailboxes, and only the host of a URL."""
+        if isinstance(view, AliasView):
+            block = [self._mailbox(each) if "@" in each else each for each in view.block]
+            return replace(view, destinations=tuple(map(self._mailbox, view.destinations)), block=block)
+        if isinstance(view, WebhookView):
             parts = urlsplit(view.url)  # the path can contain a secret
-            view.url = f"{parts.scheme}://{parts.hostname or ''}/***#{self._hash(view.url)}"
-        elif view is not None and view.default_destination is not None:
-            view.default_destination = self._mailbox(view.default_destination)
+            return replace(view, url=f"{parts.scheme}://{parts.hostname or ''}/***#{self._hash(view.url)}")
+        if view is None or view.default_destination is None:
+            return view
+        return replace(view, default_destination=self._mailbox(view.default_destination))
 
     def _mailbox(self, email: str) -> str:
         local, _, domain = addresses.mask(email).rpartition("@")
@@ -147,8 +95,8 @@ class ActionReply(Reply):
     address: Annotated[str, doc("Address of the resource in the manifest, such as `alias.ada`: kind and key.")]
     kind: Annotated[Kind, doc("Kind of the resource.")]
     action: Annotated[ActionKind, doc("The action; `no_op` if the resource matches the manifest.")]
-    before: Annotated[ViewReply | None, doc("The current resource; null if it does not exist.")]
-    after: Annotated[ViewReply | None, doc("The resource after the action; null if it is deleted.")]
+    before: Annotated[View | None, doc("The current resource; null if it does not exist.")]
+    after: Annotated[View | None, doc("The resource after the action; null if it is deleted.")]
     after_unknown: Annotated[list[str], doc("Members of `after` whose values are unknown until the execution.")]
     changed_fields: Annotated[list[str], doc("Members that differ between `before` and `after`.")]
     reason: Annotated[str, doc("The reason of the action, as text.")]
@@ -236,13 +184,15 @@ def plan_reply(plan: Plan, approval: Approval, *, base_url: str, mask: Mask | No
     """Return the reply; a mask hides mailboxes and URLs, and the digest covers the unmasked ones."""
     ready = plan.status in PROMOTABLE
     expired = ready and plan.expires_at <= clock.now()
-    reply = PlanReply.from_record(
+    return PlanReply.from_record(
         plan,
         format_version="1.0",
         status=PlanStatus.EXPIRED if expired else plan.status,
         actions=[
             ActionReply.from_record(
                 action,
+                before=mask.hide(action.before) if mask else action.before,
+                after=mask.hide(action.after) if mask else action.after,
                 signing_secret_from=action.secret and action.secret.source,
                 precondition=None if action.version is None else PreconditionReply(version=action.version),
             )
@@ -254,11 +204,6 @@ def plan_reply(plan: Plan, approval: Approval, *, base_url: str, mask: Mask | No
         confirm_deletes=plan.removals,
         approval=approval_reply(plan, approval, base_url=base_url),
     )
-    if mask is not None:
-        for action in reply.actions:
-            mask.hide(action.before)
-            mask.hide(action.after)
-    return reply
 
 
 def _sum_totals(actions: Sequence[Action]) -> list[TotalReply]:
@@ -355,10 +300,8 @@ def _action(action: ActionReply) -> Iterator[str]:
             yield f"      {name}: {before.get(name, 'null')} -> {after.get(name, 'null')}"
 
 
-def _members(view: ViewReply | None) -> dict[str, str]:
-    if view is None:
-        return {}
-    members = view.model_dump(mode="json")
+def _members(view: View | None) -> dict[str, str]:
+    members = {} if view is None else _VIEW.dump_python(view, mode="json")
     return {name: json.dumps(value, ensure_ascii=False) for name, value in members.items()}
 
 

@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.callers import Actor
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.http.bodies import IdText, Labels, Reply, StrictBody
+from builders.kit.http.bodies import IdText, Reply, StrictBody
 from builders.kit.values.docs import LineAliasId, doc
 from builders.kit.values.money import CurrencyCode, Money
 from builders.kit.values.suggestions import find_similar
@@ -31,6 +31,7 @@ from builders.sandbox.schemas.plans import (
     ActionPriceReply,
     ActionReply,
     FindingReply,
+    Labels,
     Summary,
     TotalReply,
     plan_reply,

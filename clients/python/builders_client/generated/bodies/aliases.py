@@ -14,12 +14,12 @@ class AliasUpdate(TypedDict):
 
     destinations: NotRequired[Sequence[str]]
     """All destinations. The recipient of a destination that is new to the account must confirm first."""
-    enabled: NotRequired[bool]
-    """Whether mail is forwarded; null enables."""
-    note: NotRequired[str | None]
-    """Your own note; null removes it."""
     labels: NotRequired[Mapping[str, str | None] | None]
     """Merged with the present labels. Null removes a label, or all labels."""
+    enabled: NotRequired[bool]
+    """Whether you want mail forwarded; a suspended name forwards none."""
+    note: NotRequired[str | None]
+    """Your own note; null without one."""
     block: NotRequired[Sequence[str] | None]
     """All senders whose mail is refused: addresses, or domains with their subdomains."""
     pause_until: NotRequired[TimeLike | None]

@@ -10,9 +10,9 @@ class DomainCreate(TypedDict):
     domain: str
     """Domain in Unicode or as an A-label."""
     catch_all: NotRequired[bool]
-    """Whether all mail goes to the default destination; if so, names cannot be claimed."""
+    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
     default_destination: NotRequired[str | None]
-    """Default recipient of mail to names without destinations; required with catch_all."""
+    """Default recipient of mail to names without destinations, required with catch_all; null without one."""
 
 
 class DomainUpdate(TypedDict):
@@ -23,4 +23,4 @@ class DomainUpdate(TypedDict):
     catch_all: NotRequired[bool | None]
     """All mail goes to the destination; null is false."""
     default_destination: NotRequired[str | None]
-    """Default recipient of mail to names without destinations; null removes it."""
+    """Default recipient of mail to names without destinations, required with catch_all; null without one."""

@@ -25,8 +25,6 @@ class ApprovalConditions(TypedDict):
 class ManifestAlias(TypedDict):
     """A desired alias: send either `address`, or both `local_part` and `domain`."""
 
-    key: str
-    """Unique in the manifest."""
     address: NotRequired[str | None]
     """The whole address, such as `ada@harbour.example`; instead of `local_part` and `domain`."""
     local_part: NotRequired[str | None]
@@ -35,33 +33,35 @@ class ManifestAlias(TypedDict):
     """Domain of the name, in Unicode or as an A-label; with `local_part`."""
     destinations: NotRequired[Sequence[str] | None]
     """Absent: the default_destination of its project."""
-    project: NotRequired[str | None]
-    """Project of the alias; absent: the `project` of the manifest."""
+    key: str
+    """Unique in the manifest."""
     enabled: NotRequired[bool]
-    """Whether mail is forwarded."""
+    """Whether you want mail forwarded; a suspended name forwards none."""
     note: NotRequired[str | None]
-    """Your own note, stored with the alias."""
+    """Your own note; null without one."""
     labels: NotRequired[Mapping[str, str]]
-    """Your own pairs of text, stored with the alias."""
+    """Your own labels."""
     block: NotRequired[Sequence[str]]
-    """Senders whose mail is refused: addresses, or domains with their subdomains."""
+    """All senders whose mail is refused: addresses, or domains with their subdomains."""
     pause_until: NotRequired[TimeLike | None]
     """Mail is not accepted before this time; null or a past time: it is."""
     reply: NotRequired[bool]
     """Whether destinations may answer mail with the name as the sender."""
+    project: NotRequired[str | None]
+    """Project of the alias; absent: the `project` of the manifest."""
 
 
 class ManifestDomain(TypedDict):
     """Settings of a domain of the account; a manifest cannot add or delete domains."""
 
-    key: str
-    """Unique in the manifest."""
     domain: str
     """Name of the domain, in Unicode or as an A-label."""
     default_destination: NotRequired[str | None]
     """Default recipient of mail to names without destinations."""
+    key: str
+    """Unique in the manifest."""
     catch_all: NotRequired[bool]
-    """Forward all mail to default_destination; no name can be claimed then."""
+    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
 
 
 class ManifestMetadata(TypedDict):
@@ -76,45 +76,45 @@ class ManifestMetadata(TypedDict):
 class ManifestProject(TypedDict):
     """A desired project; absent members are cleared, except the slug, which stays or is derived from the name."""
 
+    default_destination: NotRequired[str | None]
+    """Recipient for its aliases without destinations."""
     key: str
     """Unique in the manifest."""
     name: str
     """Name of the project."""
     slug: NotRequired[str | None]
-    """Short name for URLs, unique among the account's active projects."""
+    """Unique among the account's active projects, for URLs and manifests; by default derived from the name."""
     description: NotRequired[str | None]
-    """Text about the project."""
+    """Text about the project; null when not set."""
     website: NotRequired[str | None]
-    """An http or https address."""
-    allowed_domains: NotRequired[Sequence[str]]
-    """Domains allowed for its aliases; empty: any."""
-    default_destination: NotRequired[str | None]
-    """Recipient for its aliases without destinations."""
-    webhook_ids: NotRequired[Sequence[str]]
-    """Webhook destinations of the project."""
+    """An http or https address; null when not set."""
     alias_limit: NotRequired[int | None]
     """Maximum number of its aliases; null: no limit."""
+    allowed_domains: NotRequired[Sequence[str]]
+    """Domains allowed for its aliases, as A-labels; Unicode is accepted. Empty: any."""
+    webhook_ids: NotRequired[Sequence[str]]
+    """Webhook destinations of the project."""
     metadata: NotRequired[Mapping[str, str]]
-    """Your own pairs of text."""
+    """Your own key-value pairs."""
 
 
 class ManifestWebhook(TypedDict):
     """A desired webhook destination, without its secret."""
 
+    signing_secret_ref: NotRequired[str]
+    """`generate`: a new secret, which the promotion shows once. Otherwise the webhook whose secret is copied: the
+    key of a webhook in this manifest, or the label of an existing one. It has no effect on an existing webhook.
+    """
     key: str
     """Unique in the manifest."""
     label: str
     """Your name for the destination."""
     url: str
     """Public http or https address that events are sent to."""
-    enabled: NotRequired[bool]
-    """Whether it receives events."""
     events: Sequence[str]
     """Names of events, `area.*`, or `*` for all."""
-    signing_secret_ref: NotRequired[str]
-    """`generate`: a new secret, which the promotion shows once. Otherwise the webhook whose secret is copied: the
-    key of a webhook in this manifest, or the label of an existing one. It has no effect on an existing webhook.
-    """
+    enabled: NotRequired[bool]
+    """Whether it receives events."""
 
 
 class SandboxDecision(TypedDict):

@@ -154,50 +154,50 @@ class AliasPrice(Model):
 class AliasReply(Model):
     """A name and its destinations."""
 
-    id: str
-    """Identifier of the alias."""
-    address: str
-    """The whole address, `local_part@domain`."""
-    local_part: str
-    """The part before the `@`, in lower case."""
-    domain: str
-    """Domain name, as a lower-case A-label."""
-    type: str
-    """Always `alias`: mail is forwarded. More types can be added."""
-    project_id: str | None
-    """Project that the alias belongs to; null without one."""
-    managed_by: ManagedBy | None
-    """The manifest that manages the alias; null without one."""
     destinations: list[AliasDestination]
-    """Recipients of forwarded mail; each gets mail after confirming."""
+    """Recipients of forwarded mail; each gets mail after confirming. Masked in events."""
     enabled: bool
     """Whether you want mail forwarded; a suspended name forwards none."""
-    status: str
-    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
     note: str | None
     """Your own note; null without one."""
     labels: dict[str, str]
-    """Your own labels, as the manifest gives them."""
+    """Your own labels."""
     block: list[str]
-    """Senders whose mail is refused: addresses, and domains with their subdomains."""
+    """All senders whose mail is refused: addresses, or domains with their subdomains."""
     pause_until: AwareDatetime | None
     """Mail is not accepted before this time; null or a past time: it is."""
     reply: bool
     """Whether destinations may answer mail with the name as the sender."""
-    price: AliasPrice
-    """The price at the time of the claim."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
-    claimed_at: AwareDatetime
-    """When the name was claimed."""
-    renews_at: AwareDatetime | None
-    """When the next period starts; null for `once`."""
-    quarantined_until: AwareDatetime | None
-    """End of the quarantine of a released name, during which only you can claim it again."""
-    updated_at: AwareDatetime
-    """When it last changed."""
+    project_id: str | None
+    """Project that the alias belongs to; null without one."""
+    id: str
+    """Identifier of the alias."""
+    domain: str
+    """Domain name, as a lower-case A-label."""
+    local_part: str
+    """The part before the `@`, in lower case."""
+    type: str
+    """Always `alias`: mail is forwarded. More types can be added."""
+    status: str
+    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
     version: int
     """Increases with every change; part of the ETag."""
+    claimed_at: AwareDatetime
+    """When the name was claimed."""
+    price: AliasPrice
+    """The price at the time of the claim."""
+    renews_at: AwareDatetime | None
+    """When the next period starts; null for `once`."""
+    updated_at: AwareDatetime
+    """When it last changed."""
+    quarantined_until: AwareDatetime | None
+    """End of the quarantine of a released name, during which only you can claim it again."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    managed_by: ManagedBy | None
+    """The manifest that manages the alias; null without one."""
+    address: str
+    """The whole address, `local_part@domain`."""
 
 
 class AliasReplyPage(Model):
@@ -210,54 +210,54 @@ class AliasReplyPage(Model):
 
 
 class AliasWritten(Model):
-    """A name after a change."""
+    """A name and its destinations."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    id: str
-    """Identifier of the alias."""
-    address: str
-    """The whole address, `local_part@domain`."""
-    local_part: str
-    """The part before the `@`, in lower case."""
-    domain: str
-    """Domain name, as a lower-case A-label."""
-    type: str
-    """Always `alias`: mail is forwarded. More types can be added."""
-    project_id: str | None
-    """Project that the alias belongs to; null without one."""
-    managed_by: ManagedBy | None
-    """The manifest that manages the alias; null without one."""
     destinations: list[AliasDestination]
-    """Recipients of forwarded mail; each gets mail after confirming."""
+    """Recipients of forwarded mail; each gets mail after confirming. Masked in events."""
     enabled: bool
     """Whether you want mail forwarded; a suspended name forwards none."""
-    status: str
-    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
     note: str | None
     """Your own note; null without one."""
     labels: dict[str, str]
-    """Your own labels, as the manifest gives them."""
+    """Your own labels."""
     block: list[str]
-    """Senders whose mail is refused: addresses, and domains with their subdomains."""
+    """All senders whose mail is refused: addresses, or domains with their subdomains."""
     pause_until: AwareDatetime | None
     """Mail is not accepted before this time; null or a past time: it is."""
     reply: bool
     """Whether destinations may answer mail with the name as the sender."""
-    price: AliasPrice
-    """The price at the time of the claim."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
-    claimed_at: AwareDatetime
-    """When the name was claimed."""
-    renews_at: AwareDatetime | None
-    """When the next period starts; null for `once`."""
-    quarantined_until: AwareDatetime | None
-    """End of the quarantine of a released name, during which only you can claim it again."""
-    updated_at: AwareDatetime
-    """When it last changed."""
+    project_id: str | None
+    """Project that the alias belongs to; null without one."""
+    id: str
+    """Identifier of the alias."""
+    domain: str
+    """Domain name, as a lower-case A-label."""
+    local_part: str
+    """The part before the `@`, in lower case."""
+    type: str
+    """Always `alias`: mail is forwarded. More types can be added."""
+    status: str
+    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
     version: int
     """Increases with every change; part of the ETag."""
+    claimed_at: AwareDatetime
+    """When the name was claimed."""
+    price: AliasPrice
+    """The price at the time of the claim."""
+    renews_at: AwareDatetime | None
+    """When the next period starts; null for `once`."""
+    updated_at: AwareDatetime
+    """When it last changed."""
+    quarantined_until: AwareDatetime | None
+    """End of the quarantine of a released name, during which only you can claim it again."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    managed_by: ManagedBy | None
+    """The manifest that manages the alias; null without one."""
+    address: str
+    """The whole address, `local_part@domain`."""
 
 
 class CorrespondentWritten(Model):
@@ -282,6 +282,8 @@ class DestinationResent(Model):
 
     warnings: list[UnknownField] | None = None
     """Unknown members, which were ignored; amounts sent as numbers."""
+    sent: bool
+    """Whether a message is sent; false when the recipient has agreed already."""
     email: str
     """Address of the recipient."""
     verified: bool
@@ -296,8 +298,6 @@ class DestinationResent(Model):
     """Latest time of its confirmation email, if the account has reached its daily limit; otherwise null."""
     created_at: AwareDatetime
     """When it first became the destination of a name."""
-    sent: bool
-    """Whether a message is sent; false when the recipient has agreed already."""
 
 
 class MailReply(Model):
@@ -344,53 +344,53 @@ class ReleasedCharge(Model):
 class AliasRelease(Model):
     """A released name, and the outcome of its charges."""
 
-    id: str
-    """Identifier of the alias."""
-    address: str
-    """The whole address, `local_part@domain`."""
-    local_part: str
-    """The part before the `@`, in lower case."""
-    domain: str
-    """Domain name, as a lower-case A-label."""
-    type: str
-    """Always `alias`: mail is forwarded. More types can be added."""
-    project_id: str | None
-    """Project that the alias belongs to; null without one."""
-    managed_by: ManagedBy | None
-    """The manifest that manages the alias; null without one."""
     destinations: list[AliasDestination]
-    """Recipients of forwarded mail; each gets mail after confirming."""
+    """Recipients of forwarded mail; each gets mail after confirming. Masked in events."""
     enabled: bool
     """Whether you want mail forwarded; a suspended name forwards none."""
-    status: str
-    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
     note: str | None
     """Your own note; null without one."""
     labels: dict[str, str]
-    """Your own labels, as the manifest gives them."""
+    """Your own labels."""
     block: list[str]
-    """Senders whose mail is refused: addresses, and domains with their subdomains."""
+    """All senders whose mail is refused: addresses, or domains with their subdomains."""
     pause_until: AwareDatetime | None
     """Mail is not accepted before this time; null or a past time: it is."""
     reply: bool
     """Whether destinations may answer mail with the name as the sender."""
-    price: AliasPrice
-    """The price at the time of the claim."""
-    livemode: bool
-    """False for data of the sandbox, which a test key works on."""
-    claimed_at: AwareDatetime
-    """When the name was claimed."""
-    renews_at: AwareDatetime | None
-    """When the next period starts; null for `once`."""
-    quarantined_until: AwareDatetime | None
-    """End of the quarantine of a released name, during which only you can claim it again."""
-    updated_at: AwareDatetime
-    """When it last changed."""
+    project_id: str | None
+    """Project that the alias belongs to; null without one."""
+    id: str
+    """Identifier of the alias."""
+    domain: str
+    """Domain name, as a lower-case A-label."""
+    local_part: str
+    """The part before the `@`, in lower case."""
+    type: str
+    """Always `alias`: mail is forwarded. More types can be added."""
+    status: str
+    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
     version: int
     """Increases with every change; part of the ETag."""
+    claimed_at: AwareDatetime
+    """When the name was claimed."""
+    price: AliasPrice
+    """The price at the time of the claim."""
+    renews_at: AwareDatetime | None
+    """When the next period starts; null for `once`."""
+    updated_at: AwareDatetime
+    """When it last changed."""
+    quarantined_until: AwareDatetime | None
+    """End of the quarantine of a released name, during which only you can claim it again."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
     claim_undone: bool
     """Whether the release cancelled the claim and its charge."""
     charges: list[ReleasedCharge]
     """Charges for periods that have not ended, oldest first."""
     free_reclaim: FreeReclaim | None
     """End of the period in which you can claim the name again without charge, if its invoice is paid in time and no other account claims it; null without such a period."""
+    managed_by: ManagedBy | None
+    """The manifest that manages the alias; null without one."""
+    address: str
+    """The whole address, `local_part@domain`."""

@@ -84,34 +84,18 @@ class ProofFindingReply(Model):
 class AccountDomainReply(Model):
     """A domain of the account."""
 
+    default_destination: str | None
+    """Default recipient of mail to names without destinations, required with catch_all; null without one."""
+    catch_all: bool
+    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
     id: str
     """Identifier of the account domain."""
     domain: str
     """Domain name, as a lower-case A-label."""
-    unicode: str | None
-    """The domain in Unicode; null if it is the same."""
     source: str
     """How the account obtained the domain; `owned` domains are verified by DNS. Known values: owned, leased, consigned, catalog."""
     status: str
     """Names can be claimed while it is `live`. Known values: pending, live, suspended, released."""
-    verification: DomainProofReply
-    """Proof of ownership, and the DNS record to set."""
-    catch_all: bool
-    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
-    default_destination: str | None
-    """Default recipient of mail to names without destinations; null if there is none."""
-    claimable: bool
-    """Whether names can be claimed on it, free of charge."""
-    rules: DomainRulesReply
-    """Rules for local parts on this domain."""
-    alias_count: int
-    """Number of the account's names on it."""
-    dns: DomainDnsReply
-    """Health of the records that mail needs."""
-    managed_by: DomainManagedByReply | None
-    """The manifest that manages its settings; null without one."""
-    next_action: str | None
-    """The next step, as a sentence; null when there is none."""
     added_at: AwareDatetime
     """When it was added to the account."""
     verified_at: AwareDatetime | None
@@ -124,6 +108,22 @@ class AccountDomainReply(Model):
     """When it last changed."""
     version: int
     """Increases with every change except changes of `dns`; part of the ETag."""
+    rules: DomainRulesReply
+    """Rules for local parts on this domain."""
+    alias_count: int
+    """Number of the account's names on it."""
+    unicode: str | None
+    """The domain in Unicode; null if it is the same."""
+    claimable: bool
+    """Whether names can be claimed on it, free of charge."""
+    verification: DomainProofReply
+    """Proof of ownership, and the DNS record to set."""
+    dns: DomainDnsReply
+    """Health of the records that mail needs."""
+    managed_by: DomainManagedByReply | None
+    """The manifest that manages its settings; null without one."""
+    next_action: str | None
+    """The next step, as a sentence; null when there is none."""
     livemode: bool
     """False with a test key."""
 
@@ -140,34 +140,18 @@ class AccountDomainReplyPage(Model):
 class AccountDomainVerified(Model):
     """A domain after a check of DNS."""
 
+    default_destination: str | None
+    """Default recipient of mail to names without destinations, required with catch_all; null without one."""
+    catch_all: bool
+    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
     id: str
     """Identifier of the account domain."""
     domain: str
     """Domain name, as a lower-case A-label."""
-    unicode: str | None
-    """The domain in Unicode; null if it is the same."""
     source: str
     """How the account obtained the domain; `owned` domains are verified by DNS. Known values: owned, leased, consigned, catalog."""
     status: str
     """Names can be claimed while it is `live`. Known values: pending, live, suspended, released."""
-    verification: DomainProofReply
-    """Proof of ownership, and the DNS record to set."""
-    catch_all: bool
-    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
-    default_destination: str | None
-    """Default recipient of mail to names without destinations; null if there is none."""
-    claimable: bool
-    """Whether names can be claimed on it, free of charge."""
-    rules: DomainRulesReply
-    """Rules for local parts on this domain."""
-    alias_count: int
-    """Number of the account's names on it."""
-    dns: DomainDnsReply
-    """Health of the records that mail needs."""
-    managed_by: DomainManagedByReply | None
-    """The manifest that manages its settings; null without one."""
-    next_action: str | None
-    """The next step, as a sentence; null when there is none."""
     added_at: AwareDatetime
     """When it was added to the account."""
     verified_at: AwareDatetime | None
@@ -180,45 +164,43 @@ class AccountDomainVerified(Model):
     """When it last changed."""
     version: int
     """Increases with every change except changes of `dns`; part of the ETag."""
-    livemode: bool
-    """False with a test key."""
+    rules: DomainRulesReply
+    """Rules for local parts on this domain."""
+    alias_count: int
+    """Number of the account's names on it."""
     checked: ProofFindingReply
     """Result of the check."""
+    unicode: str | None
+    """The domain in Unicode; null if it is the same."""
+    claimable: bool
+    """Whether names can be claimed on it, free of charge."""
+    verification: DomainProofReply
+    """Proof of ownership, and the DNS record to set."""
+    dns: DomainDnsReply
+    """Health of the records that mail needs."""
+    managed_by: DomainManagedByReply | None
+    """The manifest that manages its settings; null without one."""
+    next_action: str | None
+    """The next step, as a sentence; null when there is none."""
+    livemode: bool
+    """False with a test key."""
 
 
 class AccountDomainWritten(Model):
-    """A domain of the account after a change; a new one is pending."""
+    """A domain of the account."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
+    default_destination: str | None
+    """Default recipient of mail to names without destinations, required with catch_all; null without one."""
+    catch_all: bool
+    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
     id: str
     """Identifier of the account domain."""
     domain: str
     """Domain name, as a lower-case A-label."""
-    unicode: str | None
-    """The domain in Unicode; null if it is the same."""
     source: str
     """How the account obtained the domain; `owned` domains are verified by DNS. Known values: owned, leased, consigned, catalog."""
     status: str
     """Names can be claimed while it is `live`. Known values: pending, live, suspended, released."""
-    verification: DomainProofReply
-    """Proof of ownership, and the DNS record to set."""
-    catch_all: bool
-    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
-    default_destination: str | None
-    """Default recipient of mail to names without destinations; null if there is none."""
-    claimable: bool
-    """Whether names can be claimed on it, free of charge."""
-    rules: DomainRulesReply
-    """Rules for local parts on this domain."""
-    alias_count: int
-    """Number of the account's names on it."""
-    dns: DomainDnsReply
-    """Health of the records that mail needs."""
-    managed_by: DomainManagedByReply | None
-    """The manifest that manages its settings; null without one."""
-    next_action: str | None
-    """The next step, as a sentence; null when there is none."""
     added_at: AwareDatetime
     """When it was added to the account."""
     verified_at: AwareDatetime | None
@@ -231,6 +213,24 @@ class AccountDomainWritten(Model):
     """When it last changed."""
     version: int
     """Increases with every change except changes of `dns`; part of the ETag."""
+    rules: DomainRulesReply
+    """Rules for local parts on this domain."""
+    alias_count: int
+    """Number of the account's names on it."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    unicode: str | None
+    """The domain in Unicode; null if it is the same."""
+    claimable: bool
+    """Whether names can be claimed on it, free of charge."""
+    verification: DomainProofReply
+    """Proof of ownership, and the DNS record to set."""
+    dns: DomainDnsReply
+    """Health of the records that mail needs."""
+    managed_by: DomainManagedByReply | None
+    """The manifest that manages its settings; null without one."""
+    next_action: str | None
+    """The next step, as a sentence; null when there is none."""
     livemode: bool
     """False with a test key."""
 

@@ -10,24 +10,24 @@ from builders_client.values import Amount, Model, Money
 class AliasViewReply(Model):
     """An alias before or after an action."""
 
-    address: str
-    """The whole address, `local_part@domain`."""
-    key: str
-    """`key` of the resource in the manifest."""
     destinations: list[str]
     """Recipients that mail is forwarded to; masked for a test key."""
     enabled: bool
-    """Whether mail is forwarded."""
+    """Whether you want mail forwarded; a suspended name forwards none."""
     note: str | None
     """Your own note; null without one."""
     labels: dict[str, str]
-    """Your own labels, as the manifest gives them."""
+    """Your own labels."""
     block: list[str]
-    """Senders whose mail is refused: addresses, and domains with their subdomains."""
+    """All senders whose mail is refused: addresses, or domains with their subdomains."""
     pause_until: AwareDatetime | None
     """Mail is not accepted before this time; null or a past time: it is."""
     reply: bool
     """Whether destinations may answer mail with the name as the sender."""
+    address: str
+    """The whole address, `local_part@domain`."""
+    key: str
+    """`key` of the resource in the manifest."""
     project_id: str | None
     """Project that the alias belongs to; null without one."""
 
@@ -126,14 +126,14 @@ class DecisionReply(Model):
 class DomainViewReply(Model):
     """The settings of an account domain before or after an action."""
 
+    default_destination: str | None
+    """Default recipient of mail to names without destinations, required with catch_all; null without one."""
+    catch_all: bool
+    """Whether all mail goes to `default_destination`; if so, names cannot be claimed."""
     key: str
     """`key` of the resource in the manifest."""
     domain: str
     """Domain name, as a lower-case A-label."""
-    default_destination: str | None
-    """Default recipient of mail to names without destinations; null if there is none."""
-    catch_all: bool
-    """Whether all mail goes to `default_destination`."""
 
 
 class FindingReply(Model):
@@ -282,26 +282,26 @@ class PreconditionReply(Model):
 class ProjectViewReply(Model):
     """A project before or after an action."""
 
-    key: str
-    """`key` of the resource in the manifest."""
     name: str
     """Name of the project."""
     slug: str | None
-    """Short name for URLs and manifests; null when it is derived from the name."""
+    """Unique among the account's active projects, for URLs and manifests; by default derived from the name."""
     description: str | None
-    """Text about the project; null without one."""
+    """Text about the project; null when not set."""
     website: str | None
-    """http or https address; null when not set."""
+    """An http or https address; null when not set."""
     allowed_domains: list[str]
-    """Domains allowed for its names; empty: any."""
+    """Domains allowed for its aliases, as A-labels; Unicode is accepted. Empty: any."""
     default_destination: str | None
-    """Default recipient of mail to names without destinations; null if there is none."""
+    """Default recipient of its aliases, masked in events; null when not set."""
     webhook_ids: list[str]
     """Webhook destinations of the project."""
     alias_limit: int | None
-    """Maximum number of its names; null: no limit."""
+    """Maximum number of its aliases; null: no limit."""
     metadata: dict[str, str]
-    """Your own pairs of text."""
+    """Your own key-value pairs."""
+    key: str
+    """`key` of the resource in the manifest."""
 
 
 class RefusalReply(Model):
@@ -416,7 +416,7 @@ class WebhookViewReply(Model):
     label: str
     """Your name for the destination."""
     url: str
-    """Address that events are sent to."""
+    """Public http or https address that events are sent to."""
     enabled: bool
     """Whether it receives events."""
     events: list[str]
