@@ -89,11 +89,6 @@ async def set_catch_alls(conn: Conn, *, account_id: UUID, destinations: Mapping[
         await store.insert_catch_alls(conn, account_id=account_id, destinations=wanted, terms=terms)
 
 
-async def is_requested(conn: Conn, *, account_ids: Collection[UUID]) -> bool:
-    """Return whether destinations of some accounts wait for a confirmation to be sent."""
-    return await store.has_waiting(conn, account_ids=account_ids)
-
-
 async def send_due_confirmations(
     database: Database,
     *,

@@ -10,6 +10,7 @@ from procrastinate import JobContext
 from builders.aliases import billing, claims, confirmations
 from builders.aliases.claims import PRUNE_BATCH
 from builders.aliases.confirmations import SEND_TASK
+from builders.aliases.store import destinations
 from builders.invoices.records import Seller
 from builders.kit.db import batches
 from builders.kit.db.connections import Conn
@@ -71,7 +72,7 @@ async def request_confirmations(conn: Conn, events: Sequence[PublishedEvent]) ->
     destinations, and need none.
     """
     account_ids = {each.account_id for each in events if each.name in FORWARDED}
-    if account_ids and await confirmations.is_requested(conn, account_ids=account_ids):
+    if account_ids and await destinations.has_waiting(conn, account_ids=account_ids):
         await queue.defer(conn, send_late_confirmations, once=send_late_confirmations.queueing_lock, timestamp=0)
 
 

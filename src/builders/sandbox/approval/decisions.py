@@ -114,7 +114,7 @@ async def decide(conn: Conn, *, access: Access, plan_id: UUID, new: NewDecision)
     own, is_approval = {"account_id": access.owner_id}, new.verdict is Verdict.APPROVE
     with notices.audited(access):
         plan = await _open(conn, access, plan_id, new.digest)
-        policy = await policies.get_policy(conn, **own)
+        policy = await store.get_policy(conn, **own)
         if is_approval and access.member_id == access.owner_id and policy.own_plans is Permit.REFUSE:
             raise OwnPlan("The policy requires that another person approves the plans of the account.")
     now, decided = clock.now(), {"digest": plan.digest, "decided_by": access.member_id}

@@ -49,15 +49,10 @@ class PolicyInForce:
     proposal: Proposal | None
 
 
-async def get_policy(conn: Conn, *, account_id: UUID) -> ApprovalPolicy:
-    """Return the policy in force."""
-    return await store.get_policy(conn, account_id=account_id)
-
-
 async def get_policy_in_force(conn: Conn, *, account_id: UUID) -> PolicyInForce:
     """Return the policy in force with its proposal."""
     return PolicyInForce(
-        policy=await get_policy(conn, account_id=account_id),
+        policy=await store.get_policy(conn, account_id=account_id),
         proposal=await store.find_proposal(conn, account_id=account_id, now=clock.now()),
     )
 
@@ -65,7 +60,7 @@ async def get_policy_in_force(conn: Conn, *, account_id: UUID) -> PolicyInForce:
 async def require_plan(database: Database, *, account_id: UUID) -> None:
     """Raise ApprovalRequired if the policy of an account refuses that a program changes resources directly."""
     async with database.connection() as conn:
-        policy = await get_policy(conn, account_id=account_id)
+        policy = await store.get_policy(conn, account_id=account_id)
     if policy.direct_writes is Permit.REFUSE:
         raise ApprovalRequired(
             "The approval policy of the account lets programs change this by plans only.",
@@ -75,7 +70,7 @@ async def require_plan(database: Database, *, account_id: UUID) -> None:
 
 async def check_deciders(conn: Conn, *, account_id: UUID) -> None:
     """Raise DecidersTooFew unless the deciders of an account can satisfy its policy."""
-    policy = await get_policy(conn, account_id=account_id)
+    policy = await store.get_policy(conn, account_id=account_id)
     if policy.require is Requirement.NEVER:
         return
     found = await deciders.list_deciders(conn, account_id=account_id)
@@ -125,7 +120,7 @@ async def change_policy(
     """
     await _lock(conn, access)
     deciders.require_account(access, "Only the account itself changes its policy.")
-    own, current = access.owner_id, await get_policy(conn, account_id=access.owner_id)
+    own, current = access.owner_id, await store.get_policy(conn, account_id=access.owner_id)
     await _check_projects(conn, own, request.when)
     found, kept = await deciders.list_deciders(conn, account_id=own), None
     if current.require is Requirement.NEVER and request.require is not Requirement.NEVER:
@@ -160,7 +155,7 @@ async def confirm(
     """
     await _lock(conn, access)
     own, proposal = access.owner_id, await _get_proposal(conn, access.owner_id, proposal_id)
-    current = await get_policy(conn, account_id=own)
+    current = await store.get_policy(conn, account_id=own)
     if current.own_plans is Permit.REFUSE and proposal.proposed_by == access.member_id:
         raise OwnProposal("The policy requires that another person confirms the proposal.")
     confirmed_by = list(dict.fromkeys((*proposal.confirmed_by, access.member_id)))
