@@ -1,10 +1,8 @@
 """The architecture rules on the code, and each rule on samples that break it."""
 
-import re
-
 import pytest
 
-from tests.architecture import habits, interfaces, sizes
+from tests.architecture import habits, interfaces, resources, sizes
 from tests.architecture.others import EVERYWHERE, Others
 from tests.architecture.source import Rule, Source, breaches, functions, source
 
@@ -70,11 +68,23 @@ def test_every_module_that_may_parse_mail_does_and_serves_no_requests(codebase: 
     assert not [each for each in parsing if each.startswith(habits.SERVES_REQUESTS)]
 
 
-@pytest.mark.parametrize("field", ["alias_limit", "allowed_domains"])
-def test_a_field_of_a_project_is_in_at_most_six_files(field: str, codebase: list[Source]) -> None:
-    """Records copy the fields of ProjectFields without their names."""
-    files = [str(file.path) for file in codebase if re.search(rf"\b{field}\b", file.text)]
-    assert len(files) <= 6, files
+def test_no_class_repeats_a_resource(codebase: list[Source]) -> None:
+    assert sorted({*resources.repeated_resources(codebase)} - resources.MAY_REPEAT.keys()) == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "other", "is_copy"),
+    [("abcdef", "abcd", True), ("abcdef", "abcx", False), ("abc", "abcx", True), ("abc", "abx", False)],
+)
+def test_a_class_that_repeats_a_resource_is_found(resource: str, other: str, *, is_copy: bool) -> None:
+    lines = {each: f"    {each}: Annotated[str, doc('Text.')]\n" for each in "abcdefx"}
+    record, reply = ("".join(lines[each] for each in members) for members in (resource, other))
+    files = [
+        source("builders/mail/records.py", f"@resource('MailReply')\nclass Mail:\n{record}"),
+        source("builders/mail/replies.py", f"class MailReply:\n{reply}"),
+        source("builders/leads/replies.py", f"class LeadReply:\n{record}"),
+    ]
+    assert list(resources.repeated_resources(files)) == ([("Mail", "MailReply")] if is_copy else [])
 
 
 LINES = "    pass\n"
