@@ -174,7 +174,7 @@ class Token:
 
 @resource("SentMessageReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class MessageDelivery:
     """The delivery of the newest message."""
 
     status: Annotated[
@@ -199,7 +199,7 @@ class Verification:
         datetime | None, doc("When the next message can be sent; null: now, or there is nothing to confirm.")
     ]
     expires_at: Annotated[datetime | None, doc("When the link expires; null without a valid link.")]
-    delivery: Annotated[Delivery | None, doc("Delivery of the newest message; null without one.")]
+    delivery: Annotated[MessageDelivery | None, doc("Delivery of the newest message; null without one.")]
 
 
 @resource("ResendReply")

@@ -26,7 +26,7 @@ from builders.mail.templates import EmailChanged, EmailReplaced, EmailTemplate, 
 from builders.profile import onboarding, store
 from builders.profile.records import (
     LINK_LIFETIME,
-    Delivery,
+    MessageDelivery,
     Purpose,
     Resent,
     SentMessages,
@@ -271,7 +271,7 @@ async def _describe(conn: Conn, *, account: Account, stored: StoredProfile) -> V
         last_sent_at=sent.sends[-1] if sent else None,
         resend_available_at=_available_at(sent, now),
         expires_at=sent.expires_at if sent else None,
-        delivery=Delivery(status=message.status, error=message.last_error) if message else None,
+        delivery=MessageDelivery(status=message.status, error=message.last_error) if message else None,
     )
 
 

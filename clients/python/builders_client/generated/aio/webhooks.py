@@ -8,8 +8,8 @@ from builders_client.aio.pages import AsyncPages
 from builders_client.generated.bodies.webhooks import WebhookCreate, WebhookReplay, WebhookRotate, WebhookUpdate
 from builders_client.generated.models.webhooks import (
     DeliveryDetailReply,
-    DeliveryPage,
     DeliveryReply,
+    DeliveryReplyPage,
     DeliveryRetried,
     EventReplyListing,
     FeedReply,
@@ -129,7 +129,7 @@ class AsyncWebhooks:
         test: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> AsyncPages[DeliveryPage, DeliveryReply]:
+    ) -> AsyncPages[DeliveryReplyPage, DeliveryReply]:
         """List the account's deliveries, newest first; kept for 90 days.
 
         Requires the scope `notifications:read`.
@@ -147,7 +147,7 @@ class AsyncWebhooks:
         return AsyncPages(
             self._client,
             "webhooks_list_deliveries",
-            DeliveryPage,
+            DeliveryReplyPage,
             "items",
             query={
                 "webhook_id": webhook_id,

@@ -100,6 +100,15 @@ class DeliveryReply(Model):
     """When it was created."""
 
 
+class DeliveryReplyPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[DeliveryReply]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
 class DeliveryRetried(Model):
     """A delivery after a manual attempt, with the attempt."""
 
@@ -357,12 +366,3 @@ class WebhookWritten(Model):
     """`failing`: enabled, and every attempt since `failing_since` failed. Known values: enabled, disabled, failing."""
     last_failure: LastFailure | None
     """The newest failed attempt; null without one."""
-
-
-class DeliveryPage(Model):
-    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
-
-    items: list[DeliveryReply]
-    """The items of this page."""
-    next_cursor: str | None
-    """Send it as `cursor` to get the next page; null on the last page."""

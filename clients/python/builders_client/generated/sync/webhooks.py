@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from builders_client.generated.bodies.webhooks import WebhookCreate, WebhookReplay, WebhookRotate, WebhookUpdate
 from builders_client.generated.models.webhooks import (
     DeliveryDetailReply,
-    DeliveryPage,
     DeliveryReply,
+    DeliveryReplyPage,
     DeliveryRetried,
     EventReplyListing,
     FeedReply,
@@ -129,7 +129,7 @@ class Webhooks:
         test: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> Pages[DeliveryPage, DeliveryReply]:
+    ) -> Pages[DeliveryReplyPage, DeliveryReply]:
         """List the account's deliveries, newest first; kept for 90 days.
 
         Requires the scope `notifications:read`.
@@ -147,7 +147,7 @@ class Webhooks:
         return Pages(
             self._client,
             "webhooks_list_deliveries",
-            DeliveryPage,
+            DeliveryReplyPage,
             "items",
             query={
                 "webhook_id": webhook_id,
