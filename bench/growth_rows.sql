@@ -78,16 +78,16 @@ INSERT INTO identity_keys (account_id, id, label, kind, preset, prefix, last4, c
 SELECT bench_account(), bench_id(n, 9), 'growth', 'live', 'developer_full', 'svc_live_' || n, '0000',
        bench_time(n), 'operator', now()
 FROM generate_series(1, bench_tenth()) AS n;
-INSERT INTO sandbox_plans (account_id, id, manifest, manifest_digest, labels, status, digest, actions, errors,
+INSERT INTO plans (account_id, id, manifest, manifest_digest, labels, status, digest, actions, errors,
                            warnings, created_by, created_at, expires_at)
 SELECT bench_account(), bench_id(n, 10), 'm' || n % 100, '', '{}', 'promoted', 'd' || n, '[]', '[]',
        '[]', 'key', bench_time(n), bench_time(n)
 FROM generate_series(1, bench_tenth()) AS n;
-INSERT INTO sandbox_promotions (account_id, id, plan_id, status, on_error, created_by, started_at, finished_at)
+INSERT INTO plans_promotions (account_id, id, plan_id, status, on_error, created_by, started_at, finished_at)
 SELECT bench_account(), bench_id(n, 11), bench_id(n, 10), 'succeeded', 'stop', 'key',
        bench_time(n), bench_time(n)
 FROM generate_series(1, bench_tenth()) AS n;
-INSERT INTO sandbox_steps (account_id, promotion_id, position, address, action, status, finished_at)
+INSERT INTO plans_steps (account_id, promotion_id, position, address, action, status, finished_at)
 SELECT bench_account(), bench_id(n, 11), place, 'alias.a', 'create', 'succeeded', now()
 FROM generate_series(1, bench_tenth()) AS n, generate_series(0, 9) AS place;
 INSERT INTO invoices_invoices (account_id, id, number, is_test, status, currency, tax_rate, subtotal, tax_total,

@@ -55,7 +55,7 @@ SWEEP = """
         UPDATE aliases SET renews_at = NULL WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled');
         UPDATE aliases_destinations SET ask_at = NULL WHERE ask_at IS NOT NULL;
         UPDATE invoices_invoices SET status = 'void', voided_at = now() WHERE status = 'open';
-        UPDATE sandbox_promotions SET status = 'failed', finished_at = now() WHERE status = 'running';
+        UPDATE plans_promotions SET status = 'failed', finished_at = now() WHERE status = 'running';
         UPDATE portfolio_runs_parts SET state = 'failed', finished_at = now() WHERE state IN ('queued', 'running');
         UPDATE portfolio_transfers SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
         DELETE FROM kit_quotas;
@@ -82,7 +82,7 @@ PROCESSES = (
     "tests/kit/db/test_standby.py",
     "tests/kit/db/test_synchronous_commit.py",
     "tests/kit/jobs/test_workers.py",
-    "tests/sandbox/test_crash",
+    "tests/plans/test_crash",
     "tests/setup/",
     "tests/tracking/test_crash.py",
     "tests/webhooks/engine/test_killed_workers.py",
@@ -99,7 +99,7 @@ LONGEST = (
     "tests/cli/test_serve.py",
     "tests/architecture/",
     "tests/console/",
-    "tests/sandbox/",
+    "tests/plans/",
 )
 
 

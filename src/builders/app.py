@@ -29,14 +29,14 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log, secret_keys
 from builders.kit.process.discovery import load_modules
 from builders.kit.process.settings import Settings
+from builders.plans.approval import policies
 from builders.probes import service as probes
-from builders.sandbox.approval import policies
 from builders.tracking.recorder import Recorder
 from builders.webhooks.feed import FeedWaiters
 
 # The packages with handlers, in the order of their operations in the document.
 PACKAGES = (
-    *("console", "probes", "catalog", "sandbox", "identity", "identity.devices", "profile", "mail", "projects"),
+    *("console", "probes", "catalog", "plans", "identity", "identity.devices", "profile", "mail", "projects"),
     *("aliases", "forwarding", "invoices", "tracking", "leads", "domains", "webhooks"),
     *("portfolio.notifications", "portfolio.parking", "portfolio.registrars", "portfolio.renewals"),
     *("portfolio.team", "portfolio.transfers", "portfolio.domains", "portfolio.history"),

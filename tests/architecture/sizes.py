@@ -20,7 +20,17 @@ VAGUE = {
     "process",
 }
 # Names of modules that end as a participle and are terms of the field.
-NOUNS = {"accounting", "billing", "embedded", "feed", "forwarding", "onboarding", "parking", "tracking"}
+NOUNS = {
+    "accounting",
+    "billing",
+    "embedded",
+    "feed",
+    "forwarding",
+    "onboarding",
+    "parking",
+    "planning",
+    "tracking",
+}
 
 
 def long_file(file: Source) -> Iterator[str]:

@@ -41,17 +41,17 @@ def build(folder: Path, files: dict[str, str]) -> None:
 
 
 SMALL = {
-    "app.py": "from builders.sandbox import api",
+    "app.py": "from builders.plans import api",
     "worker.py": "from builders.portfolio.renewals import jobs",
-    "sandbox/api.py": "from builders.sandbox import replies, schemas, service",
-    "sandbox/replies.py": "",
-    "sandbox/schemas.py": "",
-    "sandbox/service.py": "from builders.sandbox import plan, store\nfrom builders.aliases import service",
-    "sandbox/plan.py": "",
-    "sandbox/jobs.py": "",
-    "sandbox/journal.py": "from builders.sandbox import plan",
-    "sandbox/store.py": "from builders.sandbox import records\nfrom builders.kit import clock",
-    "sandbox/records.py": "",
+    "plans/api.py": "from builders.plans import replies, schemas, service",
+    "plans/replies.py": "",
+    "plans/schemas.py": "",
+    "plans/service.py": "from builders.plans import planning, store\nfrom builders.aliases import service",
+    "plans/planning.py": "",
+    "plans/jobs.py": "",
+    "plans/journal.py": "from builders.plans import planning",
+    "plans/store.py": "from builders.plans import records\nfrom builders.kit import clock",
+    "plans/records.py": "",
     "domains/service.py": "",
     "aliases/jobs.py": "",
     "aliases/service.py": "",
@@ -115,18 +115,18 @@ def test_a_small_package_that_keeps_them_passes(tmp_path: Path) -> None:
         pytest.param(FILES, "aliases/service.py", "from . import jobs", id="service imports jobs"),
         pytest.param(FILES, "portfolio/team/service.py", "from . import api", id="service imports handlers"),
         pytest.param(
-            FILES, "sandbox/plan.py", "from . import jobs", id="service imports jobs through another file"
+            FILES, "plans/planning.py", "from . import jobs", id="service imports jobs through another file"
         ),
-        pytest.param(SCHEMAS, "sandbox/service.py", "from . import schemas", id="service imports schemas"),
-        pytest.param(SCHEMAS, "sandbox/plan.py", "from . import schemas", id="topic imports schemas"),
+        pytest.param(SCHEMAS, "plans/service.py", "from . import schemas", id="service imports schemas"),
+        pytest.param(SCHEMAS, "plans/planning.py", "from . import schemas", id="topic imports schemas"),
         pytest.param(
             SCHEMAS, "mail/signing.py", "from .schemas import sent", id="topic imports a file of schemas"
         ),
-        pytest.param(SCHEMAS, "sandbox/service.py", "from . import replies", id="service imports replies"),
+        pytest.param(SCHEMAS, "plans/service.py", "from . import replies", id="service imports replies"),
         pytest.param(
-            SCHEMAS, "app.py", "from builders.sandbox.replies import x", id="another package imports replies"
+            SCHEMAS, "app.py", "from builders.plans.replies import x", id="another package imports replies"
         ),
-        pytest.param(CYCLES, "sandbox/plan.py", "from . import journal", id="cycle of topics"),
+        pytest.param(CYCLES, "plans/planning.py", "from . import journal", id="cycle of topics"),
     ],
 )
 def test_a_broken_contract_is_reported(tmp_path: Path, contract: str, file: str, text: str) -> None:

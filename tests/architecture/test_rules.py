@@ -96,8 +96,8 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (interfaces.private_import, "builders/app.py", "from builders.mail import store", "builders.mail.store"),
     (interfaces.private_import, "builders/app.py", "from builders.mail import jobs", "builders.mail.jobs"),
     (interfaces.private_import, "builders/worker.py", "from builders.mail import api", "builders.mail.api"),
-    (interfaces.private_import, "builders/sandbox/plan.py", "from ..aliases.store import X", "aliases.store.X"),
-    (interfaces.private_import, "builders/sandbox/plan.py", "from ..aliases import schemas", "aliases.schemas"),
+    (interfaces.private_import, "builders/plans/planning.py", "from ..aliases.store import X", "aliases.store.X"),
+    (interfaces.private_import, "builders/plans/planning.py", "from ..aliases import schemas", "aliases.schemas"),
     (
         interfaces.private_import,
         "builders/portfolio/team/api.py",
@@ -207,7 +207,7 @@ KEPT: list[tuple[Rule, str, str]] = [
     (interfaces.private_import, "builders/worker.py", "from builders.mail import jobs"),
     (
         interfaces.private_import,
-        "builders/sandbox/plan.py",
+        "builders/plans/planning.py",
         "from . import store\nfrom ..aliases import claims\nfrom ..aliases.errors import NamesRefused",
     ),
     (
@@ -217,7 +217,7 @@ KEPT: list[tuple[Rule, str, str]] = [
     ),
     (
         interfaces.private_import,
-        "builders/sandbox/plan.py",
+        "builders/plans/planning.py",
         "from builders.kit import db\nfrom builders.kit.errors import X",
     ),
     (

@@ -67,7 +67,7 @@ def test_every_allowed_statement_without_a_constant_is_sent(codebase: list[Sourc
 
 def test_statements_are_found(all_statements: list[Statement]) -> None:
     packages = {statement.package for statement in all_statements}
-    assert {"kit", "identity", "catalog", "aliases", "sandbox"} <= packages
+    assert {"kit", "identity", "catalog", "aliases", "plans"} <= packages
 
 
 def test_postgresql_accepts_every_statement(conn: psycopg.Connection, all_statements: list[Statement]) -> None:

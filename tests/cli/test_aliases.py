@@ -20,7 +20,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from tests.aliases.make import Owner, fresh, spec, wait_for_horizon
 from tests.cli.conftest import Cli
-from tests.sandbox.make import Domains
+from tests.plans.make import Domains
 
 
 class Harbour:

@@ -13,8 +13,8 @@ import pytest
 from builders.kit.db.connections import Database
 from tests.architecture.source import ROOT
 from tests.cast import Client, Person
+from tests.plans.make import Domains
 from tests.published import published
-from tests.sandbox.make import Domains
 
 PACKAGE = "generated_builders_client"
 DOCUMENT = ROOT / "docs/reference/openapi.json"

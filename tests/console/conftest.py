@@ -15,7 +15,7 @@ from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.console.scenes import Scene
 from tests.console.visitor import Visitor
-from tests.sandbox import make
+from tests.plans import make
 from tests.webhooks import make as webhooks
 
 Visit = Callable[[Person], Awaitable[Visitor]]

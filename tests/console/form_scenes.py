@@ -12,10 +12,8 @@ from tests.console.import_forms import IMPORTS_AND_REGISTRARS
 from tests.console.scenes import Scene, Shown
 from tests.console.visitor import Visitor
 from tests.invoices.stripe_server import serving
-from tests.portfolio.notifications.make import notify
-from tests.portfolio.team.make import invite, member_path
-from tests.sandbox import make
-from tests.sandbox.approval.make import (
+from tests.plans import make
+from tests.plans.approval.make import (
     ALWAYS,
     POLICY,
     appoint,
@@ -25,6 +23,8 @@ from tests.sandbox.approval.make import (
     set_policy,
     withdraw,
 )
+from tests.portfolio.notifications.make import notify
+from tests.portfolio.team.make import invite, member_path
 from tests.webhooks import make as webhooks
 
 PROPOSALS = f"{POLICY}/proposals"

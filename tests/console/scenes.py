@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cast import Person
 from tests.console.visitor import Visitor
-from tests.sandbox.make import Json
+from tests.plans.make import Json
 
 
 @dataclass

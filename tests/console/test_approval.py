@@ -9,9 +9,9 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.console.visitor import Visitor, action_of, fields_of, heading
-from tests.sandbox import make
-from tests.sandbox.approval.make import ALWAYS, appoint, decide, fail, join_team, list_audited, set_policy
-from tests.sandbox.make import Json
+from tests.plans import make
+from tests.plans.approval.make import ALWAYS, appoint, decide, fail, join_team, list_audited, set_policy
+from tests.plans.make import Json
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 

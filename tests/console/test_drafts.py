@@ -15,8 +15,8 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.console.visitor import Visitor, action_of, fields_of
-from tests.sandbox import make
-from tests.sandbox.approval.make import ALWAYS, set_policy
+from tests.plans import make
+from tests.plans.approval.make import ALWAYS, set_policy
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 NOTES = "Ask the broker.\n\nThen „wait“ & <see>."

@@ -11,7 +11,7 @@ from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.catalog.make import catch_up
 from tests.console.visitor import Visitor, action_of, fields_of, heading
-from tests.sandbox import make
+from tests.plans import make
 from tests.webhooks import make as webhooks
 
 Visit = Callable[[Person], Awaitable[Visitor]]

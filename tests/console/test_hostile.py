@@ -6,7 +6,7 @@ from markupsafe import escape
 
 from tests.cast import Person
 from tests.console.visitor import Visitor, fields_of
-from tests.sandbox import make
+from tests.plans import make
 from tests.webhooks import make as webhooks
 
 MARKUP = {

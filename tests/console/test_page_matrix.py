@@ -14,8 +14,8 @@ from tests.browser import ACCEPT
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.console.visitor import Visitor
-from tests.sandbox import make
-from tests.sandbox.approval.make import ALWAYS, appoint, join_team, set_policy
+from tests.plans import make
+from tests.plans.approval.make import ALWAYS, appoint, join_team, set_policy
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 DECISIONS = {name for name in ACTIONS if name.startswith(("plan-", "policy-", "decider-", "device-"))} - {

@@ -15,8 +15,8 @@ from builders.kit.http.callers import Authenticate
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person, replaced
 from tests.console.visitor import Visitor, heading
-from tests.sandbox import make
-from tests.sandbox.approval.make import appoint, join_team
+from tests.plans import make
+from tests.plans.approval.make import appoint, join_team
 from tests.webhooks import make as webhooks
 
 Visit = Callable[[Person], Awaitable[Visitor]]

@@ -13,7 +13,7 @@ from tests.console.money import LIKE_AMOUNT
 from tests.console.portfolio_scene import add, fill, in_days
 from tests.console.scenes import Scene
 from tests.console.visitor import action_of, fields_of
-from tests.sandbox.approval.make import join_team
+from tests.plans.approval.make import join_team
 
 FILE = packed()
 # By the form: its page, and what is typed into it.

@@ -15,9 +15,9 @@ from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
 from tests.console.portfolio_scene import add, fill, in_days
 from tests.console.scenes import Scene
 from tests.console.visitor import Visitor, fields_of, heading
+from tests.plans.approval.make import join_team
 from tests.portfolio.finance.make import usd
 from tests.portfolio.transfers.make import PLANTED
-from tests.sandbox.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 LIST = "/v1/portfolio/domains"

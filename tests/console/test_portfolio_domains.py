@@ -14,7 +14,7 @@ from tests.cast import Client, Person
 from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
 from tests.console.portfolio_scene import add, fill
 from tests.console.visitor import Visitor, fields_of
-from tests.sandbox.approval.make import join_team
+from tests.plans.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 LIST = "/console/portfolio/domains"

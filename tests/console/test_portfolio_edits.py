@@ -13,8 +13,8 @@ from builders.portfolio.domains.records import MAX_BULK, NewDomain
 from tests.cast import Person
 from tests.console.portfolio_scene import fill
 from tests.console.visitor import Visitor, heading
-from tests.sandbox.approval.make import join_team
-from tests.sandbox.make import Json
+from tests.plans.approval.make import join_team
+from tests.plans.make import Json
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 LIST = "/console/portfolio/domains"

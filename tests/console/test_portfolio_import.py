@@ -14,7 +14,7 @@ from tests.cast import Person
 from tests.console.import_forms import packed
 from tests.console.visitor import Visitor, action_of, fields_of
 from tests.kit.sheets.workbook_files import rows_of, xlsx
-from tests.sandbox.approval.make import join_team
+from tests.plans.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 PAGE = "/console/portfolio/import"

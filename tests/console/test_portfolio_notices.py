@@ -11,7 +11,7 @@ from tests.console.form_scenes import notified
 from tests.console.money import LIKE_AMOUNT
 from tests.console.scenes import Scene
 from tests.console.visitor import Visitor, action_of, fields_of
-from tests.sandbox.approval.make import join_team
+from tests.plans.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 PAGE, PREFERENCES = "/console/portfolio/notices", "/v1/portfolio/notifications/preferences"

@@ -17,8 +17,8 @@ from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
 from tests.console.portfolio_scene import add
 from tests.console.registrar_scene import CHARGES, charge, charges, differ, findings, split_charge
 from tests.console.visitor import Visitor, fields_of, heading
+from tests.plans.approval.make import join_team
 from tests.registrars.fakes import FAKES
-from tests.sandbox.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 PAGE = "/console/portfolio/registrars"

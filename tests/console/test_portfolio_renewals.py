@@ -10,8 +10,8 @@ from tests.cast import Person
 from tests.console.money import LIKE_AMOUNT, Figure, amounts_in, amounts_of, figures_of
 from tests.console.portfolio_scene import add, fill, in_days
 from tests.console.visitor import Visitor, fields_of
+from tests.plans.approval.make import join_team
 from tests.portfolio.finance.make import usd
-from tests.sandbox.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 PAGE = "/console/portfolio/renewals"

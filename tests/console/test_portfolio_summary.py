@@ -7,7 +7,7 @@ from tests.cast import Person
 from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of, figures_of
 from tests.console.portfolio_scene import add, fill
 from tests.console.visitor import Visitor, heading
-from tests.sandbox.approval.make import join_team
+from tests.plans.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 

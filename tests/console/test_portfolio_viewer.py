@@ -12,7 +12,7 @@ from tests.console.portfolio_scene import add, in_days
 from tests.console.registrar_scene import charge, differ
 from tests.console.scenes import Scene
 from tests.console.visitor import Visitor
-from tests.sandbox.approval.make import join_team
+from tests.plans.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 YEN = "54321"  # an amount without decimals, which looks like any number

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cast import Person
 from tests.console.visitor import Visitor
-from tests.sandbox import make
+from tests.plans import make
 from tests.webhooks import make as webhooks
 
 Visit = Callable[[Person], Awaitable[Visitor]]

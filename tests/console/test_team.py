@@ -9,7 +9,7 @@ from builders.identity.records import Preset
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.console.visitor import Visitor
-from tests.sandbox.approval.make import join_team
+from tests.plans.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
 MANAGES = {"member-change", "member-remove", "member-invite"}

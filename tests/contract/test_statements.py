@@ -15,7 +15,7 @@ from builders.kit.values import clock
 from tests.cast import Person
 from tests.console import portfolio_scene
 from tests.console.visitor import Visitor
-from tests.sandbox import make
+from tests.plans import make
 from tests.wire import counted_of_pools
 
 # Of an account with names and a portfolio, but no registrar. Credentials are cached, except for a promotion.

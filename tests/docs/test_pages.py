@@ -185,7 +185,7 @@ def test_every_code_that_a_plan_can_hold_is_explained() -> None:
     explained = (ROOT / "docs" / "explanation" / "plans-and-promotions.md").read_text(encoding="utf-8")
     names = (ROOT / "docs" / "reference" / "local-parts.md").read_text(encoding="utf-8")
     code = "".join(
-        file.read_text(encoding="utf-8") for file in (ROOT / "src" / "builders" / "sandbox").rglob("*.py")
+        file.read_text(encoding="utf-8") for file in (ROOT / "src" / "builders" / "plans").rglob("*.py")
     )
     codes = set(re.findall(r"code=\"([a-z_]+)\"", code))
     assert codes

@@ -20,7 +20,7 @@ from tests.aliases.make import AliasWorker, Owner, fresh
 from tests.cast import Person
 from tests.forwarding.lmtp import HOST, OWN_DOMAIN, HandOver, Queue, filtering
 from tests.forwarding.postfix import MailServer
-from tests.sandbox.make import Domains
+from tests.plans.make import Domains
 
 OPERATOR = "operator@vendor.example"
 

@@ -21,7 +21,7 @@ from tests.domains.nameserver import Nameserver, serving
 from tests.forwarding.heads import head_of, message
 from tests.forwarding.lmtp import HOST, NOWHERE, OWN_DOMAIN, SRS, HandOver, Queue, filtering
 from tests.forwarding.postfix import MailServer
-from tests.sandbox.make import alias, apply, get_alias
+from tests.plans.make import alias, apply, get_alias
 
 ADA = "ada@author.example"
 

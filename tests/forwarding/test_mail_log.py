@@ -16,7 +16,7 @@ from builders.kit.values import clock
 from tests.aliases.make import ALIASES, Owner, destinations, published
 from tests.cast import Client, Person
 from tests.forwarding.make import set_catch_all
-from tests.sandbox.make import alias, apply, get_alias
+from tests.plans.make import alias, apply, get_alias
 
 Json = dict[str, Any]
 BLOCKED = """

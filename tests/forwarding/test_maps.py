@@ -21,7 +21,7 @@ from tests.forwarding.conftest import OPERATOR
 from tests.forwarding.make import set_catch_all
 from tests.forwarding.postfix import MailServer
 from tests.invoices.make import pass_by
-from tests.sandbox.make import Domains, alias, apply, get_alias, suspend_aliases
+from tests.plans.make import Domains, alias, apply, get_alias, suspend_aliases
 
 ACCEPTED, REFUSED, DELAYED = f"OK {maps.ACCEPT}", f"OK {maps.REFUSE}", f"OK {maps.DELAY}"
 LOCAL_PARTS = st.from_regex(r"[a-z0-9]([._-]?[a-z0-9]){0,20}", fullmatch=True)

@@ -14,7 +14,7 @@ from tests.aliases.make import Owner
 from tests.cast import Person
 from tests.forwarding.make import set_catch_all
 from tests.forwarding.postfix import MailServer
-from tests.sandbox.make import alias, apply
+from tests.plans.make import alias, apply
 
 BLOCKED = ("eve@author.example", "spam.example", "bücher.example")
 REQUEST = b"request=smtpd_access_policy\nprotocol_state=RCPT\n"

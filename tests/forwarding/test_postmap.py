@@ -8,7 +8,7 @@ import pytest
 
 from tests.cast import Person
 from tests.forwarding.postfix import MailServer
-from tests.sandbox.make import alias, apply
+from tests.plans.make import alias, apply
 
 pytestmark = [
     pytest.mark.system,

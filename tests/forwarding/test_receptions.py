@@ -21,7 +21,7 @@ from tests.forwarding.heads import message
 from tests.forwarding.lmtp import OWN_DOMAIN, HandOver
 from tests.forwarding.postfix import MailServer
 from tests.loop_time import MOST_S, longest_turn
-from tests.sandbox.make import alias, apply, get_alias
+from tests.plans.make import alias, apply, get_alias
 from tests.webhooks.make import create
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "receive-mail-as-an-event.md"

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from builders.sandbox.records import MAX_BYTES
+from builders.plans.records import MAX_BYTES
 from tests.fuzz.served import Served
 from tests.fuzz.wire import CLOSE, TIMEOUT_S, Answer, answers, ask
 

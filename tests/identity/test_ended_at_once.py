@@ -8,7 +8,7 @@ import pytest
 from tests.browser import OWN
 from tests.cast import Client, Person
 from tests.identity.make import PATH, mint
-from tests.sandbox.approval.make import ALWAYS, put_policy
+from tests.plans.approval.make import ALWAYS, put_policy
 
 SESSION = "/v1/auth/session"
 

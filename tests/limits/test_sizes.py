@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cast import Person
-from tests.sandbox.make import PLAN, alias, make_addresses, manifest
+from tests.plans.make import PLAN, alias, make_addresses, manifest
 
 
 @pytest.mark.parametrize("path", [PLAN, "/v1/sandbox/simulate"])

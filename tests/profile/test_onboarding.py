@@ -12,8 +12,8 @@ from builders.kit.values import clock
 from builders.profile import jobs as profile_jobs, onboarding
 from builders.profile.records import StepKey, StoredProfile, Track
 from tests.cast import Person
+from tests.plans.make import Domains, alias, plan, promote
 from tests.profile.make import COMPLETE, CONFIRM, Json, ProfileWorker, me, patch, published, steps
-from tests.sandbox.make import Domains, alias, plan, promote
 
 COMMON = {"verify_email", "complete_profile", "create_api_key"}
 

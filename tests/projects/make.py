@@ -1,4 +1,4 @@
-"""Create projects through the API, and build the records that the sandbox passes."""
+"""Create projects through the API, and build the records that a promotion passes."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The functions for many projects, which the sandbox calls."""
+"""The functions for many projects, which promotions call."""
 
 import asyncio
 from contextlib import suppress

@@ -13,8 +13,8 @@ from builders_client.claims import ApprovalPending, ApprovalRefused, NameRefused
 from builders_client.errors import LiveKeyRequired
 from tests.cast import Person
 from tests.clients.python.make import both, client_of, live
-from tests.sandbox.approval.make import ALWAYS, post_decision, set_policy
-from tests.sandbox.make import Domains
+from tests.plans.approval.make import ALWAYS, post_decision, set_policy
+from tests.plans.make import Domains
 
 TO = "ada@example.net"
 

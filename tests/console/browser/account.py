@@ -12,7 +12,7 @@ import httpx
 
 from builders.kit.values import clock
 from tests.console.browser.people import DECIDER, OWNER, STRANGER, Demo
-from tests.sandbox.make import Json, alias, full_manifest
+from tests.plans.make import Json, alias, full_manifest
 
 LONG = "very.long.mailbox.name.of.one.person@subdomain.mail.operations.example.org"
 NOTE = "Replies within a day. " * 9

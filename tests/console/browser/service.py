@@ -13,7 +13,7 @@ from tests.console.browser.account import Receiver, fill, plan, suggest
 from tests.console.browser.addresses import ISSUER, NOBODY, SUPPORT, parameters
 from tests.console.browser.people import ACCOUNTANT, DECIDER, OWNER, STRANGER, Demo
 from tests.demo_server import registrars, served  # noqa: F401 - a fixture
-from tests.sandbox.make import Json, alias, full_manifest
+from tests.plans.make import Json, alias, full_manifest
 
 _ISSUERS = [{"issuer": ISSUER, "client_id": "console", "client_secret": "secret", "name": "Example Staff"}]
 # Complaints of a browser about an answer that is a refusal, which is a page too.

@@ -12,7 +12,7 @@ import pytest
 
 from tests.console.browser.account import Receiver, plan, promote, suggest
 from tests.console.browser.people import BOOKKEEPER, BUYER, DOMAINER, OWNER, REVIEWER, STRANGER, WITHIN_S, Demo
-from tests.sandbox.make import alias, full_manifest
+from tests.plans.make import alias, full_manifest
 
 Browse = Callable[..., Any]
 UNNAMED = "What I own,Registrar,Expiry Date\nwalked-harbour.com,Porkbun,2030-01-05\nwalked-pier.net,Porkbun,soon\n"

@@ -29,7 +29,7 @@ from tests.forwarding.system.chain import (
     write,
 )
 from tests.forwarding.system.conftest import answering, run
-from tests.sandbox.make import alias, apply, suspend_aliases
+from tests.plans.make import alias, apply, suspend_aliases
 
 ADA, READER = f"ada@{AUTHOR}", f"reader@{LIST}"
 OPERATOR = "operator@vendor.example"

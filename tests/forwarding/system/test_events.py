@@ -7,7 +7,7 @@ from tests.aliases.make import ALIASES
 from tests.cast import Client, Person
 from tests.forwarding.system.chain import AUTHOR, TIMEOUT_S, Sink, send, sign, write
 from tests.forwarding.test_receptions import list_stored, mint, put_rule
-from tests.sandbox.make import alias, apply, get_alias
+from tests.plans.make import alias, apply, get_alias
 from tests.webhooks.make import create
 
 ADA = f"ada@{AUTHOR}"

@@ -16,7 +16,7 @@ from tests.forwarding.conftest import OPERATOR, serving
 from tests.forwarding.heads import head_of
 from tests.forwarding.system.chain import LIST, TIMEOUT_S, Names, Received, Sink, publish_key, send, write
 from tests.forwarding.system.conftest import FILTER_SOCKET, SOCKET, restart, run
-from tests.sandbox.make import alias, apply
+from tests.plans.make import alias, apply
 
 READER = f"reader@{LIST}"
 SLOW_S = 2.0

@@ -21,7 +21,7 @@ from tests.cast import Person
 from tests.forwarding.system.chain import HOST_IP, LIST, SINK_IP
 from tests.forwarding.system.conftest import START_S, restart, run
 from tests.forwarding.system.test_log import reading
-from tests.sandbox.make import alias, apply
+from tests.plans.make import alias, apply
 
 MESSAGES = int(os.environ.get("BUILDERS_MAIL_LOAD", "0"))
 SIZE, SESSIONS = 10_240, 20  # bytes, connections of the sender

@@ -27,7 +27,7 @@ from tests.forwarding.system.chain import (
     write,
 )
 from tests.forwarding.system.conftest import LOG, restart, run
-from tests.sandbox.make import alias, apply, get_alias
+from tests.plans.make import alias, apply, get_alias
 
 READER = f"reader@{LIST}"
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ from tests.cast import Person
 from tests.forwarding.conftest import OPERATOR
 from tests.forwarding.system.chain import HOST, LIST, Sink, send, write
 from tests.forwarding.system.conftest import FILTER_SOCKET, SOCKET, run
-from tests.sandbox.make import alias, apply
+from tests.plans.make import alias, apply
 
 READER = f"reader@{LIST}"
 OF_THE_MAIL_SERVER = {"postfix", "return addresses", "rspamd", "DNS of the mail server", "signing"}

@@ -20,7 +20,7 @@ from tests.forwarding.system.chain import (
     sign,
     write,
 )
-from tests.sandbox.make import alias, apply, get_alias
+from tests.plans.make import alias, apply, get_alias
 
 ADA, OWNER = f"ada@{AUTHOR}", f"owner@{LIST}"
 

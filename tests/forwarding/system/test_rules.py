@@ -14,7 +14,7 @@ from tests.cast import Person
 from tests.forwarding.make import set_catch_all
 from tests.forwarding.system.chain import AUTHOR_IP, FLOOD_IP, HOST, LIST, STRANGER_IP, Sink, ask, send, write
 from tests.forwarding.system.conftest import restart, run
-from tests.sandbox.make import alias, apply, get_alias
+from tests.plans.make import alias, apply, get_alias
 
 READER = f"reader@{LIST}"
 Change = Callable[..., Awaitable[str]]

@@ -16,7 +16,7 @@ from tests.cast import Person
 from tests.forwarding.system.chain import HOST, HOST_IP, LIST, STRANGER_IP, Sink, send, write
 from tests.forwarding.system.conftest import LOG, TLS_CERTIFICATE, answering, run
 from tests.invoices.make import pass_by
-from tests.sandbox.make import alias, apply
+from tests.plans.make import alias, apply
 
 READER = f"reader@{LIST}"
 SCAN = "http://127.0.0.1:11334/checkv2"

@@ -4,7 +4,7 @@ import pytest
 
 from builders.kit.values import texts
 from tests.cast import Person
-from tests.sandbox.make import PLAN, alias, manifest
+from tests.plans.make import PLAN, alias, manifest
 from tests.webhooks.make import PATH, WANTED
 
 UNFIT = ["a\x1b[2Jb", "a\u202eb", "a\u200bb", "\ufeffab", "a\u2060b", "a\u00adb", "a\u200db", "ab\u200c", "a\nb"]

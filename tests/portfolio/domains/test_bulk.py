@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 from builders.kit.db.connections import Conn, Database
 from tests.cast import Person
 from tests.kit.db.locks import waiting
+from tests.plans.make import Json
 from tests.portfolio.domains.make import DOMAINS, add
-from tests.sandbox.make import Json
 
 BULK = f"{DOMAINS}/bulk"
 NAMES = ["a.com", "b.com"]

@@ -12,10 +12,10 @@ from builders.portfolio.domains import changes
 from builders.portfolio.domains.records import ChangeSource, DomainChange, domain_patch
 from builders.portfolio.finance import sales
 from tests.cast import Person
+from tests.plans.make import Json
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.imports.make import load, undo
 from tests.portfolio.team.make import join, of
-from tests.sandbox.make import Json
 
 HARBOUR = f"{DOMAINS}/harbour.com"
 HISTORY = f"{HARBOUR}/history"

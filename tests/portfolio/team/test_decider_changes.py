@@ -20,6 +20,7 @@ from tests.conftest import MakePerson
 from tests.domains.make import assign
 from tests.identity.make import need_person
 from tests.kit.db.locks import waiting
+from tests.plans.make import unique_domain
 from tests.portfolio.team.make import (
     APPROVER,
     TEAM,
@@ -32,7 +33,6 @@ from tests.portfolio.team.make import (
     of,
     reason,
 )
-from tests.sandbox.make import unique_domain
 
 LINKS = "SELECT FROM profile_tokens WHERE account_id = %s"
 AUDIT = "SELECT actor_type, about FROM identity_audit WHERE account_id = %s AND action = %s"

@@ -17,6 +17,7 @@ from tests.conftest import MakePerson
 from tests.domains.make import assign
 from tests.identity.make import need_person
 from tests.identity.sign_in_messages import Postbox
+from tests.plans.make import PLAN, manifest, unique_domain
 from tests.portfolio.team.make import (
     APPROVER,
     appoint,
@@ -28,7 +29,6 @@ from tests.portfolio.team.make import (
     of,
     reason,
 )
-from tests.sandbox.make import PLAN, manifest, unique_domain
 
 LATER = deciders.WAIT + timedelta(seconds=1)
 

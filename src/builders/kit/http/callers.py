@@ -199,7 +199,7 @@ class Authenticate(Protocol):
 
 
 class RequirePlan(Protocol):
-    """Refuses direct changes of resources that a manifest can describe; the sandbox implements it."""
+    """Refuses direct changes of resources that a manifest can describe; the package `plans` implements it."""
 
     async def __call__(self, *, account_id: UUID) -> None:
         """Raise ApprovalRequired if the policy of the account refuses direct changes."""

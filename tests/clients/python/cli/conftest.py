@@ -7,7 +7,7 @@ import pytest
 from builders.kit.db.connections import Database
 from tests.cast import Person
 from tests.clients.python.cli.make import Bld
-from tests.sandbox.make import Domains
+from tests.plans.make import Domains
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from builders_client.cli.state import State
 from tests.cast import Person
 from tests.catalog.make import catch_up
 from tests.clients.python.cli.make import Bld, Ran
-from tests.sandbox.approval.make import ALWAYS, set_policy
+from tests.plans.approval.make import ALWAYS, set_policy
 
 TO = ("--to", "ada@example.net")
 MANIFEST = """\

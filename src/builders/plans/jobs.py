@@ -1,0 +1,120 @@
+"""Jobs of plans and promotions."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from procrastinate import JobContext, RetryStrategy
+
+from builders.kit.db.batches import HISTORY_RETENTION, repeat
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.jobs import queue, time_slices
+from builders.kit.jobs.time_slices import TimeSlice
+from builders.kit.outbound.client import Outbound
+from builders.kit.process import log
+from builders.kit.values import clock, ids
+from builders.plans import planning, store
+from builders.plans.approval import policies, requests, store as approval_store
+from builders.plans.approval.policies import START_WAITING
+from builders.plans.promotion import batches, on_approval, run, start
+from builders.plans.promotion.start import FINISH
+from builders.plans.records import PromotionStatus
+from builders.plans.resources.kinds import RunParameters
+
+ABANDONED = timedelta(minutes=2)
+ABANDONED_AT_ONCE = 1000
+SUMMARIZED_AT_ONCE = 1000  # accounts
+TRIES = 7
+RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, without another promotion
+
+_log = log.get_logger()
+
+
+@queue.app.task(name=FINISH, queue=queue.LONG, retry=RETRY, pass_context=True)
+async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
+    """Continue one promotion for a time slice; abandon it when the last try fails."""
+    time_slice = TimeSlice.of(queue.settings(context))
+    database = queue.database(context)
+    parameters = RunParameters.of(queue.settings(context), queue.keyring(context))
+    try:
+        promotion = await run.run_promotion(
+            database,
+            account_id=UUID(account_id),
+            promotion_id=UUID(promotion_id),
+            parameters=parameters,
+            time_slice=time_slice,
+        )
+        if promotion.status is PromotionStatus.RUNNING:
+            await time_slices.go_on(context)
+    except (DatabaseUnavailable, DatabaseBusy):
+        raise  # `plans.resume` enqueues another job
+    except Exception:
+        if context.job.attempts < TRIES:
+            raise
+        _log.exception("promotion_abandoned", account=account_id, promotion=promotion_id)
+        async with database.transaction() as conn:
+            await batches.abandon(
+                conn, account_id=UUID(account_id), promotion_id=UUID(promotion_id), parameters=parameters
+            )
+
+
+@queue.app.task(name=START_WAITING, queue=queue.LONG, retry=RETRY, pass_context=True)
+async def start_waiting(context: JobContext, account_id: str, after: str = str(ids.NIL)) -> None:
+    """Start the promotions of an account that wait for an approval and now have it; another job continues."""
+    settings, database = queue.settings(context), queue.database(context)
+    async with Outbound(settings) as outbound:
+        last = await on_approval.start_approved(
+            database,
+            outbound=outbound,
+            account_id=UUID(account_id),
+            after=UUID(after),
+            parameters=RunParameters.of(settings, queue.keyring(context)),
+        )
+    if last is not None:
+        async with database.transaction() as conn:
+            await policies.start_waiting(conn, account_id=UUID(account_id), after=last)
+
+
+@queue.app.periodic(cron="17 7 * * *")
+@queue.app.task(name="plans.summarize_requests", queueing_lock="plans.summarize_requests", pass_context=True)
+async def summarize_requests(context: JobContext, timestamp: int) -> None:
+    """Email the deciders about requests of the last day that were not mailed, because there were many."""
+    del timestamp
+    database, base_url = queue.database(context), queue.settings(context).url
+    async with database.connection() as conn:
+        found = await requests.list_unmailed(conn, limit=SUMMARIZED_AT_ONCE)
+    for account_id in found:
+        async with database.transaction() as conn:
+            await requests.send_summary(
+                conn, keyring=queue.keyring(context), base_url=base_url, account_id=account_id
+            )
+
+
+@queue.app.periodic(cron="* * * * *")
+@queue.app.task(name="plans.resume", queueing_lock="plans.resume", pass_context=True)
+async def resume(context: JobContext, timestamp: int) -> None:
+    """Enqueue a job for each promotion whose process has stopped, and end those without an approval."""
+    del timestamp
+    database, now = queue.database(context), clock.now()
+    async with database.transaction() as conn:
+        found = await store.list_abandoned(conn, before=now - ABANDONED, limit=ABANDONED_AT_ONCE)
+        for account_id, promotion_id in found:
+            await start.enqueue(conn, account_id=account_id, promotion_id=promotion_id)
+        for account_id in await store.list_startable(conn, now=now, limit=ABANDONED_AT_ONCE):
+            await policies.start_waiting(conn, account_id=account_id)
+        overdue = await store.list_overdue(conn, now=now, limit=ABANDONED_AT_ONCE)
+    for account_id, promotion_id in overdue:
+        await on_approval.end(
+            database, account_id=account_id, promotion_id=promotion_id, error=on_approval.EXPIRED
+        )
+
+
+@queue.app.periodic(cron="41 3 * * *")
+@queue.app.task(name="plans.prune", queueing_lock="plans.prune", pass_context=True)
+async def prune(context: JobContext, timestamp: int) -> None:
+    """Delete plans after 30 days, those that were promoted after 400, and what belongs to their approval."""
+    del timestamp
+    database, now = queue.database(context), clock.now()
+    await repeat(database, planning.prune_plans, size=planning.PRUNE_BATCH)
+    await repeat(database, planning.prune_promotions, size=planning.PROMOTIONS_OF_BATCH)
+    async with database.transaction() as conn:
+        await approval_store.prune(conn, before=now - planning.RETENTION, used_before=now - HISTORY_RETENTION)
