@@ -18,7 +18,7 @@ from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
-from builders.portfolio.registrars.records import BilledLine, ChargeKind, HeldDomain, HeldStatus
+from builders.portfolio.registrars.records import BilledLine, ChargeKind, HeldStatus, RegistrarDomain
 from tests.registrars.fakes import FAKES
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -97,8 +97,8 @@ LEAP, END = "2020-02-29 12:00:00", "2027-02-28 12:00:00"
 class Rows:
     """What the examples of a registrar stand for."""
 
-    held: Sequence[HeldDomain]
-    detail: HeldDomain | None = None  # None: the API has no request for one domain
+    held: Sequence[RegistrarDomain]
+    detail: RegistrarDomain | None = None  # None: the API has no request for one domain
     charges: Sequence[BilledLine] = field(default_factory=tuple)  # none: the API has no bills
 
 
@@ -106,8 +106,8 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def held(domain: str, created: str | None, expires: str | None, **more: Any) -> HeldDomain:
-    return HeldDomain(
+def held(domain: str, created: str | None, expires: str | None, **more: Any) -> RegistrarDomain:
+    return RegistrarDomain(
         domain=domain,
         created_at=None if created is None else at(created),
         expires_at=None if expires is None else at(expires),

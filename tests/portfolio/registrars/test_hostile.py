@@ -24,7 +24,7 @@ from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.connections import next_allowed_at
 from builders.portfolio.registrars.failures import MAX_RETRY_AFTER_S, RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
-from builders.portfolio.registrars.records import HeldDomain
+from builders.portfolio.registrars.records import RegistrarDomain
 from builders.portfolio.registrars.rows import UNREADABLE, AmountOfFloat, DomainRow, TransferRow, read_time
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, charges, line
@@ -54,7 +54,7 @@ from tests.registrars.fakes import FAKES
 def test_a_time_that_no_domain_has_is_not_taken(text: str) -> None:
     assert read_time(text) == UNREADABLE
     held = read(DomainRow, {"domain": "pier.com", "expires_at": text, "created_at": text}).held()
-    assert held == HeldDomain(domain="pier.com", unread=("expires_at", "created_at"))
+    assert held == RegistrarDomain(domain="pier.com", unread=("expires_at", "created_at"))
 
 
 @pytest.mark.parametrize("text", ["1985-01-01T00:00:00Z", "2999-12-31T23:59:59Z"])
@@ -63,8 +63,8 @@ def test_a_time_at_the_bound_is_taken(text: str) -> None:
 
 
 def test_a_price_that_no_domain_has_is_not_taken() -> None:
-    rows = [HeldDomain(domain="pier.com", renewal_price=Money(Decimal(10) ** 400, "USD"))]
-    assert listings.clean(rows) == {"pier.com": HeldDomain(domain="pier.com")}
+    rows = [RegistrarDomain(domain="pier.com", renewal_price=Money(Decimal(10) ** 400, "USD"))]
+    assert listings.clean(rows) == {"pier.com": RegistrarDomain(domain="pier.com")}
 
 
 def test_transfers_have_times_and_texts_that_can_be_stored() -> None:

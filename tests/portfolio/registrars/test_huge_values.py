@@ -15,7 +15,7 @@ from builders.portfolio.registrars import adapter, listings
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
-from builders.portfolio.registrars.records import HeldDomain, HeldTransfer
+from builders.portfolio.registrars.records import HeldTransfer, RegistrarDomain
 from builders.portfolio.registrars.rows import FIRST_YEAR, LAST_YEAR
 from tests.portfolio.registrars.recorded_make import RECORDED, Replay, adapter_of
 
@@ -49,7 +49,7 @@ def altered(responses: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, st
                 yield path, {**responses, path: f"{body[: found.start()]}{wrong}{body[found.end() :]}"}
 
 
-def require_plausible(held: HeldDomain) -> None:
+def require_plausible(held: RegistrarDomain) -> None:
     """Check that a row has no time that no domain has, and can be stored."""
     cleaned = listings.cleaned(held)
     require_years(cleaned.expires_at, cleaned.created_at)
@@ -68,7 +68,7 @@ def require_years(*times: datetime | None) -> None:
 async def read_rows(pages: AsyncIterator[Sequence[Any]]) -> None:
     async for page in adapter.bounded(pages):
         for row in page:
-            require_plausible(row) if isinstance(row, HeldDomain) else is_storable(row)
+            require_plausible(row) if isinstance(row, RegistrarDomain) else is_storable(row)
 
 
 async def read_domains(client: Adapter) -> None:

@@ -13,8 +13,8 @@ from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     ChargeKind,
-    HeldDomain,
     HeldStatus,
+    RegistrarDomain,
     TransferDirection,
     TransferState,
 )
@@ -62,7 +62,7 @@ def listing(provider: str, row: Members) -> Adapter:
     return adapter_of(provider, replay)
 
 
-async def only(adapter: Adapter) -> HeldDomain:
+async def only(adapter: Adapter) -> RegistrarDomain:
     [held] = [row async for page in adapter.list_domains() for row in page]
     return held
 

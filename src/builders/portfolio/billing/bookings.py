@@ -16,8 +16,8 @@ from builders.portfolio.billing.bill_text import read_names
 from builders.portfolio.billing.matches import (
     LIKENESS,
     REFUND_PERIOD,
+    CandidateDomains,
     Earlier,
-    Holdings,
     Recorded,
     candidate_of,
     match_charge,
@@ -71,22 +71,22 @@ async def match_charges(
     """
     if not charges:
         return ()
-    holdings, earlier = await _load_facts(conn, account_id, charges)
+    domains, earlier = await _load_facts(conn, account_id, charges)
     known = {each.id: each for each in earlier}
     decided: dict[UUID, _Decision] = {}
     index: Earlier | None = None
     for charge in sorted(charges, key=lambda each: each.is_refund):  # refunds after other charges
         chosen = None
         if charge.method is MatchMethod.MANUAL and charge.domain_id is not None:
-            chosen = holdings.by_id.get(charge.domain_id)
+            chosen = domains.by_id.get(charge.domain_id)
         if chosen is not None:
             own = [candidate_of(chosen, Decimal(1), MatchMethod.MANUAL)]
             match = Match(candidates=own, years=charge.years, refund_of=charge.refund_of)
         else:
-            match = match_charge(charge, holdings)
+            match = match_charge(charge, domains)
         if charge.is_refund and chosen is None:
             index = index or Earlier(known.values())  # complete: the other charges are decided
-            match = match_refund(charge, match, index, holdings)
+            match = match_refund(charge, match, index, domains)
         candidate = match.accepted(booking.min_confidence)
         decided[charge.id] = _Decision(charge=charge, match=match, candidate=candidate)
         if candidate is not None and not charge.is_refund:
@@ -102,7 +102,7 @@ async def match_charges(
 
 async def _load_facts(
     conn: Conn, account_id: UUID, charges: Sequence[Charge]
-) -> tuple[Holdings, Sequence[Charge]]:
+) -> tuple[CandidateDomains, Sequence[Charge]]:
     """Return the domains that charges can be for, and the charges that the refunds among them can reverse."""
     found = [read_names(each.domain_raw, each.description) for each in charges]
     names = {name for each in found for name in (each.field, *each.text) if name is not None}
@@ -130,7 +130,9 @@ async def _load_facts(
     if missing:
         by_id |= await lookups.load_domains_by_id(conn, account_id=account_id, ids=sorted(missing))
     registrars = {each: providers.get_profile(each).label for each in {charge.provider for charge in charges}}
-    return Holdings(by_name=held, by_label=by_label, by_id=by_id, sold_on=sold_on, registrars=registrars), earlier
+    return CandidateDomains(
+        by_name=held, by_label=by_label, by_id=by_id, sold_on=sold_on, registrars=registrars
+    ), earlier
 
 
 async def _book(

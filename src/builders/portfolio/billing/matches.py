@@ -53,7 +53,7 @@ _EntryKey: TypeAlias = tuple[UUID, EntryKind, str, int, int]  # domain, kind, cu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holdings:
+class CandidateDomains:
     """The domains of a portfolio that charges can be for."""
 
     by_name: Mapping[str, Domain] = field(default_factory=dict[str, Domain])
@@ -63,30 +63,30 @@ class Holdings:
     registrars: Mapping[str, str] = field(default_factory=dict[str, str])  # their labels, by provider
 
 
-def match_charge(charge: ChargeFields, holdings: Holdings) -> Match:
+def match_charge(charge: ChargeFields, domains: CandidateDomains) -> Match:
     """Return the domains that a charge can be for by its own words."""
     names = read_names(charge.domain_raw, charge.description)
-    ranked = sorted(_candidates(charge, names, holdings), key=lambda each: (-each.confidence, each.domain))
+    ranked = sorted(_candidates(charge, names, domains), key=lambda each: (-each.confidence, each.domain))
     found = ranked[:MAX_CANDIDATES]
-    domain = holdings.by_name.get(found[0].domain) if found else None
+    domain = domains.by_name.get(found[0].domain) if found else None
     price = None if domain is None else domain.renewal_price
     return Match(candidates=found, years=find_years(charge, price=price))
 
 
-def _candidates(charge: ChargeFields, names: Names, holdings: Holdings) -> Iterator[Candidate]:
+def _candidates(charge: ChargeFields, names: Names, domains: CandidateDomains) -> Iterator[Candidate]:
     if names.field is not None:
-        domain = holdings.by_name.get(names.field)
+        domain = domains.by_name.get(names.field)
         if domain is not None:
             method = {NameOrigin.TEXT: MatchMethod.DESCRIPTION, NameOrigin.ITEM: MatchMethod.ORDER_ITEM}
             is_unicode = not (charge.domain_raw or "").isascii()
             own = MatchMethod.IDN if is_unicode else MatchMethod.EXACT_NAME
-            yield candidate_of(domain, _certainty(charge, domain, holdings), method.get(charge.name_origin, own))
+            yield candidate_of(domain, _certainty(charge, domain, domains), method.get(charge.name_origin, own))
         return
-    held = [holdings.by_name[each] for each in names.text if each in holdings.by_name]
+    held = [domains.by_name[each] for each in names.text if each in domains.by_name]
     for domain in held:
-        confidence = min(FREE_TEXT, _certainty(charge, domain, holdings)) if len(held) == 1 else LABEL_ONLY
+        confidence = min(FREE_TEXT, _certainty(charge, domain, domains)) if len(held) == 1 else LABEL_ONLY
         yield candidate_of(domain, confidence, MatchMethod.DESCRIPTION)
-    labelled = {each.id: each for label in names.labels for each in holdings.by_label.get(label, ())}
+    labelled = {each.id: each for label in names.labels for each in domains.by_label.get(label, ())}
     for domain in labelled.values():
         confidence = LABEL_ONLY if len(labelled) == 1 else SEVERAL
         yield candidate_of(domain, confidence, MatchMethod.LABEL)
@@ -97,11 +97,11 @@ def candidate_of(domain: Domain, confidence: Decimal, method: MatchMethod) -> Ca
     return Candidate(domain_id=domain.id, domain=domain.domain, confidence=confidence, method=method)
 
 
-def _certainty(charge: ChargeFields, domain: Domain, holdings: Holdings) -> Decimal:
+def _certainty(charge: ChargeFields, domain: Domain, domains: CandidateDomains) -> Decimal:
     """Return the confidence in a domain that is named: highest where the charge comes from its connection."""
     on, since, until = charge.charged_on, domain.acquired_on or domain.registered_on, None
     if domain.status is PortfolioDomainStatus.SOLD:
-        until = holdings.sold_on.get(domain.id)
+        until = domains.sold_on.get(domain.id)
     if (since and on < since - OWNERSHIP_MARGIN) or (until and on > until + OWNERSHIP_MARGIN):
         return OUTSIDE_OWNERSHIP
     if charge.name_origin is NameOrigin.TEXT:
@@ -109,7 +109,7 @@ def _certainty(charge: ChargeFields, domain: Domain, holdings: Holdings) -> Deci
     if charge.connection_id is not None and domain.connection_id is not None:
         is_same = charge.connection_id == domain.connection_id
     else:
-        label = holdings.registrars.get(charge.provider)
+        label = domains.registrars.get(charge.provider)
         here = {charge.provider, charge.provider.removeprefix("manual:"), label or charge.provider}
         is_same = _key(domain.registrar or "") in {_key(each) for each in here}
     return SAME_CONNECTION if is_same else OTHER_CONNECTION
@@ -180,14 +180,14 @@ class Earlier:
         return last if is_near else None
 
 
-def match_refund(refund: Charge, own: Match, earlier: Earlier, holdings: Holdings) -> Match:
+def match_refund(refund: Charge, own: Match, earlier: Earlier, domains: CandidateDomains) -> Match:
     """Return the match of a refund: that of the charge that it reverses, where its own words name no domain."""
     reversed_charge = find_refunded(refund, earlier)
     if reversed_charge is None:
         return own
     candidates = own.candidates
     domain_id = reversed_charge.domain_id
-    domain = None if domain_id is None else holdings.by_id.get(domain_id)
+    domain = None if domain_id is None else domains.by_id.get(domain_id)
     if domain is not None and refund.domain is None:
         confidence = min(OTHER_CONNECTION, reversed_charge.confidence or OTHER_CONNECTION)
         candidates = [candidate_of(domain, confidence, MatchMethod.PARENT_ORDER)]

@@ -25,9 +25,9 @@ from builders.portfolio.registrars.records import (
     AuthCodeDelivery,
     BilledLine,
     Environment,
-    HeldDomain,
     HeldTransfer,
     Profile,
+    RegistrarDomain,
 )
 from builders.portfolio.registrars.rows import CodeRow, DomainRow, TransferRow
 
@@ -139,7 +139,7 @@ class Adapter(ABC):
         """Return whether `get_domain` queries one domain instead of listing all."""
         return cls.domain_path is not None or cls.get_domain is not Adapter.get_domain
 
-    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
+    async def list_domains(self) -> AsyncIterator[Sequence[RegistrarDomain]]:
         """Yield the domains of the account, page by page; an empty page is one that the registrar returned.
 
         The iterator ends only where the registrar said that the list ends (`ends`). Raise
@@ -178,7 +178,7 @@ class Adapter(ABC):
         """Send the cheapest request that the credentials must allow; by default the first page of domains."""
         await self.read_domains(Place())
 
-    async def get_domain(self, domain: str) -> HeldDomain:
+    async def get_domain(self, domain: str) -> RegistrarDomain:
         """Return one domain. Raise RegistrarFailed with NOT_FOUND when the account does not hold it."""
         if self.domain_path is not None:
             return (await self.call(self.domain_row, self.path(self.domain_path, domain))).held()
@@ -317,7 +317,7 @@ def _suffix(domain: str) -> str:
     return domain.partition(".")[2]
 
 
-def _with_price(held: HeldDomain, prices: Mapping[str, Money]) -> HeldDomain:
+def _with_price(held: RegistrarDomain, prices: Mapping[str, Money]) -> RegistrarDomain:
     return replace(held, renewal_price=prices.get(_suffix(held.domain)))
 
 

@@ -26,13 +26,13 @@ from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import (
     MAX_IMPORT_ROWS,
     Connection,
-    HeldDomain,
     HeldStatus,
     Holding,
     ImportMode,
     InventoryImport,
     InventorySource,
     NewInventoryImport,
+    RegistrarDomain,
 )
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartState, WorkKind
@@ -46,7 +46,7 @@ class _Row:
     """A row of the file that can be read."""
 
     name: DomainName
-    held: HeldDomain
+    held: RegistrarDomain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,15 +130,15 @@ def _combine(read: Sequence[DomainRow]) -> Mapping[str, _Row]:
             continue
         held, before = _held(row, row.domain.domain), rows.get(row.domain.domain)
         if before is not None:
-            said = {each.name: getattr(held, each.name) for each in fields(HeldDomain)}
+            said = {each.name: getattr(held, each.name) for each in fields(RegistrarDomain)}
             held = replace(before.held, **{name: value for name, value in said.items() if value is not None})
         rows[row.domain.domain] = _Row(row.domain, held)
     return rows
 
 
-def _held(row: DomainRow, domain: str) -> HeldDomain:
+def _held(row: DomainRow, domain: str) -> RegistrarDomain:
     locked = row.locked
-    return HeldDomain(
+    return RegistrarDomain(
         domain=domain,
         expires_at=_time(row.expires_at),
         created_at=_time(row.registered_on),
@@ -236,7 +236,7 @@ def _repeated(position: int, *, has_lines: bool) -> RowProblem:
     return RowProblem(code="duplicate_row", message=message)
 
 
-def _outcome(held: HeldDomain, before: Holding | None) -> RowOutcome:
+def _outcome(held: RegistrarDomain, before: Holding | None) -> RowOutcome:
     if before is None:
         return RowOutcome.CREATED
     said = listings.row_of(held)

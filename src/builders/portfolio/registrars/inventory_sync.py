@@ -26,7 +26,7 @@ from builders.portfolio.registrars.events import SYNC_COMPLETED, SyncCompletedDa
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.listings import Listing, close_listing, take_batch
 from builders.portfolio.registrars.parts import Progress
-from builders.portfolio.registrars.records import Connection, HeldDomain, InventorySource
+from builders.portfolio.registrars.records import Connection, InventorySource, RegistrarDomain
 from builders.portfolio.registrars.store import connections as connection_store, holdings as store
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import MAX_UNREAD, Part, Run, RunState, Unread, WorkKind
@@ -107,7 +107,7 @@ async def sync_part(tools: Tools, part: Part, *, batch_size: int = BATCH) -> Non
 
 async def _list_batches(
     tools: Tools, progress: Progress, batch_size: int
-) -> AsyncGenerator[Mapping[str, HeldDomain]]:
+) -> AsyncGenerator[Mapping[str, RegistrarDomain]]:
     adapter = await open_adapter(tools, progress.connection)
     async for page in bounded(adapter.list_domains(), max_pages=max_pages(progress.connection)):
         progress.unread += [_unread(each) for each in page if each.unread][: MAX_UNREAD - len(progress.unread)]
@@ -116,11 +116,11 @@ async def _list_batches(
             yield batch
 
 
-def _unread(held: HeldDomain) -> Unread:
+def _unread(held: RegistrarDomain) -> Unread:
     return Unread(item=held.domain, reason=f"Cannot be read: {', '.join(held.unread)}.")
 
 
-async def _take(progress: Progress, listing: Listing, conn: Conn, held: Mapping[str, HeldDomain]) -> None:
+async def _take(progress: Progress, listing: Listing, conn: Conn, held: Mapping[str, RegistrarDomain]) -> None:
     progress.part = (await take_batch(conn, listing=listing, part=progress.part, held=held)).part
 
 

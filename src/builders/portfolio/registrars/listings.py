@@ -29,11 +29,11 @@ from builders.portfolio.registrars.inventory import require_below_maximum
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import (
     Connection,
-    HeldDomain,
     HeldStatus,
     HeldTransfer,
     Holding,
     InventorySource,
+    RegistrarDomain,
 )
 from builders.portfolio.registrars.store import connections as connection_store, holdings as store
 from builders.portfolio.runs import runs
@@ -51,7 +51,7 @@ LEAST_DROP = 10  # domains; a smaller drop is never held back
 DROP_SHARE = 10  # nor is one of at most this part of the domains that the connection had
 
 
-def clean(page: Sequence[HeldDomain]) -> Mapping[str, HeldDomain]:
+def clean(page: Sequence[RegistrarDomain]) -> Mapping[str, RegistrarDomain]:
     """Return the rows of a page by domain, as they can be stored.
 
     Of a repeated domain it is the last one that the account holds: GoDaddy lists a name that was lost and then
@@ -71,7 +71,7 @@ def cleaned_transfer(transfer: HeldTransfer) -> HeldTransfer:
     )
 
 
-def cleaned(held: HeldDomain) -> HeldDomain:
+def cleaned(held: RegistrarDomain) -> RegistrarDomain:
     """Return a row as it can be stored."""
     status, price = held.status_raw, held.renewal_price
     nameservers = held.nameservers
@@ -86,7 +86,7 @@ def cleaned(held: HeldDomain) -> HeldDomain:
     )
 
 
-def row_of(held: HeldDomain | Holding) -> Mapping[str, Any]:
+def row_of(held: RegistrarDomain | Holding) -> Mapping[str, Any]:
     """Return a row in its stored form."""
     price = held.renewal_price
     return {
@@ -99,7 +99,7 @@ def row_of(held: HeldDomain | Holding) -> Mapping[str, Any]:
 
 
 def is_source(
-    domain: Domain, *, connection_id: UUID, held: HeldDomain, holders: Collection[tuple[str, UUID]]
+    domain: Domain, *, connection_id: UUID, held: RegistrarDomain, holders: Collection[tuple[str, UUID]]
 ) -> bool:
     """Return whether a connection keeps a domain up to date.
 
@@ -112,7 +112,7 @@ def is_source(
 
 def patch_of(
     domain: Domain,
-    held: HeldDomain,
+    held: RegistrarDomain,
     *,
     before: Holding | None,
     connection_id: UUID,
@@ -141,7 +141,7 @@ def patch_of(
     return DomainPatch(changed)
 
 
-def keep_times(held: HeldDomain, before: Holding | None, today: Today) -> HeldDomain:
+def keep_times(held: RegistrarDomain, before: Holding | None, today: Today) -> RegistrarDomain:
     """Return a row with the times of the last listing where only the time of day differs."""
     if before is None:
         return held
@@ -156,11 +156,11 @@ def _kept(known: datetime | None, said: datetime | None, today: Today) -> dateti
     return known if known is not None and said is not None and today.is_same_day(known, said) else said
 
 
-def _registered_at(held: HeldDomain | Holding) -> datetime | None:
-    return held.created_at if isinstance(held, HeldDomain) else held.registered_at
+def _registered_at(held: RegistrarDomain | Holding) -> datetime | None:
+    return held.created_at if isinstance(held, RegistrarDomain) else held.registered_at
 
 
-def _facts(held: HeldDomain | Holding) -> Mapping[str, Any]:
+def _facts(held: RegistrarDomain | Holding) -> Mapping[str, Any]:
     created_at = _registered_at(held)
     return {
         "locked": held.locked,
@@ -211,12 +211,14 @@ class ListedBatch:
     """Result of a batch of a listing."""
 
     part: Part  # with its counts
-    held: Mapping[str, HeldDomain]  # the rows, by domain
+    held: Mapping[str, RegistrarDomain]  # the rows, by domain
     before: Mapping[str, Holding]  # the inventory, by domain
     matched: Mapping[str, Domain]  # of the portfolio, before the changes
 
 
-async def take_batch(conn: Conn, *, listing: Listing, part: Part, held: Mapping[str, HeldDomain]) -> ListedBatch:
+async def take_batch(
+    conn: Conn, *, listing: Listing, part: Part, held: Mapping[str, RegistrarDomain]
+) -> ListedBatch:
     """Write a batch of a listing to the inventory and the portfolio, and count it.
 
     Raise InventoryLimit, PartLost.
@@ -264,7 +266,7 @@ async def _list_patches(
     conn: Conn,
     *,
     listing: Listing,
-    held: Mapping[str, HeldDomain],
+    held: Mapping[str, RegistrarDomain],
     before: Mapping[str, Holding],
     matched: Mapping[str, Domain],
     today: Today,

@@ -156,8 +156,8 @@ class HeldStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldDomain:
-    """A domain that a registrar holds for the account."""
+class RegistrarDomain:
+    """A domain of the account, as its registrar or a file of it states it. None: not stated."""
 
     domain: str  # lower-case A-label
     expires_at: datetime | None = None

@@ -29,9 +29,9 @@ from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFai
 from builders.portfolio.registrars.records import (
     AuthCode,
     ChargeKind,
-    HeldDomain,
     HeldStatus,
     HeldTransfer,
+    RegistrarDomain,
     TransferDirection,
     TransferState,
 )
@@ -220,10 +220,10 @@ class DomainRow(BaseModel):
         for name in {*names} & {*_TIMES}:
             setattr(self, name, None)
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Return the domain that the account holds."""
         locks = None if self.epp is None else not _LOCKS.isdisjoint(map(str.lower, self.epp))
-        return HeldDomain(
+        return RegistrarDomain(
             domain=self.domain,
             expires_at=self.expires_at,
             created_at=self.created_at,

@@ -16,10 +16,10 @@ from builders.portfolio.registrars import connections, inventory, listings, prov
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     Connection,
-    HeldDomain,
     HeldStatus,
     HeldTransfer,
     Holding,
+    RegistrarDomain,
     TransferDirection,
 )
 from builders.portfolio.runs.work import Tools
@@ -53,7 +53,9 @@ class Situation:
         at = held.missing_since or held.last_seen_at
         if said is not None and at <= said.checked_at:
             return None
-        row = HeldDomain(domain=held.domain, status=held.status, locked=held.locked, created_at=held.registered_at)
+        row = RegistrarDomain(
+            domain=held.domain, status=held.status, locked=held.locked, created_at=held.registered_at
+        )
         is_gone = held.missing_since is not None
         return Answer(
             provider=held.provider, at=at, held=None if is_gone else row, is_gone=is_gone, is_queried=False
@@ -80,7 +82,7 @@ class Answer:
 
     provider: str
     at: datetime
-    held: HeldDomain | None = None  # None: not offered, or it does not hold the domain
+    held: RegistrarDomain | None = None  # None: not offered, or it does not hold the domain
     is_gone: bool = False
     transfer: HeldTransfer | None = None
     is_queried: bool = True  # about transfers

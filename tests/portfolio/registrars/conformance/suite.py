@@ -30,8 +30,8 @@ from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import (
     AuthCodeDelivery,
     ChargeKind,
-    HeldDomain,
     HeldStatus,
+    RegistrarDomain,
     TransferState,
 )
 from builders.portfolio.registrars.rows import a_label
@@ -74,7 +74,7 @@ def fake_of(provider: str, *domains: FakeDomain) -> FakeRegistrar:
     return FAKES[provider](FakeAccount(domains=list(domains)))
 
 
-async def list_all(adapter: Adapter) -> list[HeldDomain]:
+async def list_all(adapter: Adapter) -> list[RegistrarDomain]:
     return [held async for page in adapter.list_domains() for held in page]
 
 

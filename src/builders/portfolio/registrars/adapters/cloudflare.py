@@ -13,10 +13,10 @@ from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFai
 from builders.portfolio.registrars.records import (
     CredentialField,
     Environment,
-    HeldDomain,
     HeldTransfer,
     Profile,
     Quota,
+    RegistrarDomain,
 )
 from builders.portfolio.registrars.rows import DomainRow, Rows, TransferRow, named
 from builders.portfolio.registrars.sources import Topic, client, document
@@ -28,7 +28,7 @@ class _Domain(DomainRow):
     model_config = named(domain="domain_name", status_raw="status")
     privacy_mode: str | None = None
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Read the mode of privacy."""
         return replace(super().held(), privacy=None if self.privacy_mode is None else self.privacy_mode != "off")
 

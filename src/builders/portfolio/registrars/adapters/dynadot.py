@@ -20,10 +20,10 @@ from builders.portfolio.registrars.items import Items, read_those
 from builders.portfolio.registrars.records import (
     BilledLine,
     CredentialField,
-    HeldDomain,
     HeldStatus,
     Profile,
     Quota,
+    RegistrarDomain,
     TransferState,
 )
 from builders.portfolio.registrars.rows import (
@@ -70,7 +70,7 @@ class _Domain(DomainRow):
     renew_option: str | None = None
     servers: tuple[dict[str, Any], ...] | None = None
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Read the options, which are words."""
         return replace(
             super().held(),
@@ -207,7 +207,7 @@ class Dynadot(Adapter):
         more = bool(page.domain_info_list) if page.has_more is None else page.has_more
         return Page(rows=page.domain_info_list, cursor=place.number + 1 if more else None, total=page.total)
 
-    async def get_domain(self, domain: str) -> HeldDomain:
+    async def get_domain(self, domain: str) -> RegistrarDomain:
         """Return one domain."""
         return (await self.call(_Info, f"{_DOMAINS}/{domain}")).domain_info.held()
 

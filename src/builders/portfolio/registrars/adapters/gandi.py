@@ -10,7 +10,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed
-from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
+from builders.portfolio.registrars.records import CredentialField, HeldStatus, Profile, Quota, RegistrarDomain
 from builders.portfolio.registrars.rows import AmountOfFloat, DomainRow, Rows, named, read_total
 from builders.portfolio.registrars.sources import Topic, client, document
 
@@ -26,7 +26,7 @@ class _Domain(DomainRow):
         epp="status",
     )
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Read the EPP statuses: a domain with none of a state is active."""
         held = super().held()
         is_active = held.status is HeldStatus.UNKNOWN and self.epp is not None

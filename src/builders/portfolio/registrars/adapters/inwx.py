@@ -16,10 +16,10 @@ from builders.portfolio.registrars.items import read_those
 from builders.portfolio.registrars.records import (
     AuthCode,
     CredentialField,
-    HeldDomain,
     HeldStatus,
     Profile,
     Quota,
+    RegistrarDomain,
 )
 from builders.portfolio.registrars.rows import AmountOfFloat, CodeRow, DomainRow, named, read_time
 from builders.portfolio.registrars.sources import Topic, client, document
@@ -60,7 +60,7 @@ class _Domain(DomainRow):
     created_at: _Instant = None
     renewal_mode: str | None = None
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Read the mode of renewal."""
         return replace(super().held(), auto_renew=_RENEWS.get((self.renewal_mode or "").upper()))
 
@@ -147,7 +147,7 @@ class Inwx(Adapter):
         page = await self._ask(_Domains, "domain.list", page=place.number, pagelimit=250)
         return Page(rows=page.domain, total=page.count)
 
-    async def get_domain(self, domain: str) -> HeldDomain:
+    async def get_domain(self, domain: str) -> RegistrarDomain:
         """Return the domain from a list of it alone."""
         page = await self._ask(_Domains, "domain.list", domain=domain)
         for row in read_those(_Domain, page.domain):

@@ -16,10 +16,10 @@ from builders.portfolio.registrars.items import read_about, read_those
 from builders.portfolio.registrars.records import (
     Capabilities,
     CredentialField,
-    HeldDomain,
     HeldStatus,
     Profile,
     Quota,
+    RegistrarDomain,
     TransferState,
 )
 from builders.portfolio.registrars.rows import (
@@ -64,7 +64,7 @@ class _Domain(DomainRow):
     guard: str | None = None
     is_expired: Flag = None
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Read the privacy."""
         return replace(
             super().held(),
@@ -179,7 +179,7 @@ class Namecheap(Adapter):
         rows = [row.attrib for row in result.iterfind(f"{_NAMESPACE}Domain")]
         return Page(rows=rows, total=total)
 
-    async def get_domain(self, domain: str) -> HeldDomain:
+    async def get_domain(self, domain: str) -> RegistrarDomain:
         """Return one domain with the registrar lock; the list has the lock of changes alone."""
         page = await self._call("namecheap.domains.getList", self._page, Page=1, SearchTerm=domain)
         row = next((row for row in read_those(_Domain, page.rows) if row.domain == domain), None)

@@ -17,10 +17,10 @@ from builders.portfolio.registrars.records import (
     Capabilities,
     ChargeKind,
     CredentialField,
-    HeldDomain,
     HeldTransfer,
     Profile,
     Quota,
+    RegistrarDomain,
     TransferState,
 )
 from builders.portfolio.registrars.rows import (
@@ -56,7 +56,7 @@ class _Domain(DomainRow):
     renewal_price: Amount | None = None  # USD
     locked_until: OptionalTime = None  # by ICANN's policy
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Add the price, and read the locks of the registrar, of the registry and of the policy."""
         price = None if self.renewal_price is None else Money(self.renewal_price, "USD").quantized()
         is_policy = self.locked_until is not None and self.locked_until > clock.now()

@@ -23,10 +23,10 @@ from builders.portfolio.registrars.records import (
     Capabilities,
     ChargeKind,
     CredentialField,
-    HeldDomain,
     HeldStatus,
     Profile,
     Quota,
+    RegistrarDomain,
 )
 from builders.portfolio.registrars.rows import (
     Amount,
@@ -125,7 +125,7 @@ class NameSilo(Adapter):
         query = {"page": place.number, "pageSize": 1000}
         return await self.send("GET", "/listDomains", into=self._page, query=query)
 
-    async def get_domain(self, domain: str) -> HeldDomain:
+    async def get_domain(self, domain: str) -> RegistrarDomain:
         """Return one domain with auto-renew and lock."""
         reply = await self._call("getDomainInfo", domain=domain)
         names = [each.text or "" for each in reply.iterfind("nameservers/nameserver")]

@@ -20,10 +20,10 @@ from builders.portfolio.registrars.records import (
     Capabilities,
     CredentialField,
     Environment,
-    HeldDomain,
     HeldStatus,
     Profile,
     Quota,
+    RegistrarDomain,
 )
 from builders.portfolio.registrars.rows import (
     AmountOfFloat,
@@ -77,7 +77,7 @@ class _Domain(DomainRow):
     on_hold: Annotated[bool | None, BeforeValidator(lambda word: word == "suspended")] = None
     state: str | None = None  # of the domain; `status` is that of the service
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Read the state of the domain; one that is deleted at its expiry is not renewed."""
         held, status = super().held(), _STATES.get(self.state or "")
         held = held if status is None else replace(held, status=status, status_raw=self.state)
@@ -191,7 +191,7 @@ class Ovh(Adapter):
         """Read the names alone."""
         await self.call(_Names, "/domain")
 
-    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
+    async def list_domains(self) -> AsyncIterator[Sequence[RegistrarDomain]]:
         """Yield the domains, each with three requests for its details and its price."""
         names, items = [a_label(str(name)) for name in (await self.call(_Names, "/domain")).root], Items()
         for start in range(0, len(names), _PER_PAGE):
@@ -207,7 +207,7 @@ class Ovh(Adapter):
         body = {"renew": {**renew, "automatic": enabled, **ends}}
         await self.send("PUT", path, into=self.content, json=body, reads=False)
 
-    async def get_domain(self, domain: str) -> HeldDomain:
+    async def get_domain(self, domain: str) -> RegistrarDomain:
         """Return one domain."""
         service = await self._find(f"/domain/{domain}/serviceInfos")
         details = await self._find(f"/domain/{domain}")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailure
-from builders.portfolio.registrars.records import Capabilities, CredentialField, HeldDomain, Profile, Quota
+from builders.portfolio.registrars.records import Capabilities, CredentialField, Profile, Quota, RegistrarDomain
 from builders.portfolio.registrars.rows import DomainRow, Flag, named, time_by
 from builders.portfolio.registrars.sources import Topic, client, document
 
@@ -39,7 +39,7 @@ class _Domain(DomainRow):
     ns_3: str | None = None
     ns_4: str | None = None
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Collect the name servers."""
         servers: Sequence[str] = [each for each in (self.ns_1, self.ns_2, self.ns_3, self.ns_4) if each]
         return replace(super().held(), nameservers=servers or None)

@@ -10,7 +10,7 @@ from pydantic import AliasPath
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
+from builders.portfolio.registrars.records import CredentialField, HeldStatus, Profile, Quota, RegistrarDomain
 from builders.portfolio.registrars.rows import DomainRow, Row, TransferRow, named
 from builders.portfolio.registrars.sources import Topic, document
 
@@ -35,7 +35,7 @@ class _Domain(DomainRow):
     privacy_level: str | None = None
     suspensions: tuple[_Suspension, ...] = ()
 
-    def held(self) -> HeldDomain:
+    def held(self) -> RegistrarDomain:
         """Read the suspensions and the level of privacy."""
         held = super().held()
         reasons = [each.reason_code for each in self.suspensions]
