@@ -28,7 +28,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/plans/promotion/run.py:_advance": "a batch that always fails would block its account forever",
     "builders/plans/promotion/run.py:_complete_at_once": "a failed completion must not undo the batch before it",
     "builders/plans/jobs.py:finish": "a completion that always fails is abandoned",
-    "builders/plans/promotion/batches.py:abandon": "a failed part must not keep the promotion open",
+    "builders/plans/promotion/completion.py:abandon": "a failed part must not keep the promotion open",
     "builders/kit/events/dispatcher.py:_call": "jobs repeat a failed batch one event at a time",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
     "builders/kit/process/redaction.py:readable": "any object can be logged, and logging never raises",

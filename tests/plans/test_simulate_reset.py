@@ -13,7 +13,7 @@ from builders.domains import account_domains
 from builders.invoices import invoices
 from builders.kit.db.connections import Conn, Database
 from builders.plans import simulation
-from builders.plans.promotion import batches
+from builders.plans.promotion import completion
 from builders.projects import service as projects
 from builders.webhooks import destinations
 from tests.cast import Person
@@ -99,7 +99,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
     wanted = full_manifest(
         projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")]
     )
-    publish, resets = batches.publish, []
+    publish, resets = completion.publish, []
 
     async def reset() -> Mapping[str, int]:
         async with database.transaction() as other:
@@ -111,7 +111,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
             pass
         await publish(*args, **options)
 
-    monkeypatch.setattr(batches, "publish", meanwhile)
+    monkeypatch.setattr(completion, "publish", meanwhile)
     await simulate(alice, type="manifest", manifest=wanted, persist=True)
 
     cleared = await resets[0]

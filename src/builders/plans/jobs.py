@@ -15,7 +15,7 @@ from builders.kit.values import clock, ids
 from builders.plans import planning, store
 from builders.plans.approval import policies, requests, store as approval_store
 from builders.plans.approval.policies import START_WAITING
-from builders.plans.promotion import batches, on_approval, run, start
+from builders.plans.promotion import completion, on_approval, run, start
 from builders.plans.promotion.start import FINISH
 from builders.plans.records import PromotionStatus
 from builders.plans.resources.kinds import RunParameters
@@ -52,7 +52,7 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
             raise
         _log.exception("promotion_abandoned", account=account_id, promotion=promotion_id)
         async with database.transaction() as conn:
-            await batches.abandon(
+            await completion.abandon(
                 conn, account_id=UUID(account_id), promotion_id=UUID(promotion_id), parameters=parameters
             )
 

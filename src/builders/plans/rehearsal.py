@@ -22,8 +22,9 @@ from builders.kit.values.suggestions import find_similar
 from builders.plans import planning, store
 from builders.plans.approval import decisions
 from builders.plans.approval.records import Approval, SimulatedDecision
-from builders.plans.promotion import batches
-from builders.plans.promotion.batches import REFUSALS, Bill
+from builders.plans.promotion import batches, completion, invoices
+from builders.plans.promotion.batches import REFUSALS
+from builders.plans.promotion.invoices import Bill
 from builders.plans.records import (
     ActionKind,
     Manifest,
@@ -114,11 +115,11 @@ async def _rehearse(
         return replace(rehearsal, refusal=refusal)
     async with conn.transaction():
         steps = await _perform(conn, target, plan, request, parameters)
-        status = batches.decide_status(steps)
+        status = completion.decide_status(steps)
         if request.persist:
-            await batches.publish(conn, plan=plan, promotion_id=ids.new(), steps=steps, status=status)
+            await completion.publish(conn, plan=plan, promotion_id=ids.new(), steps=steps, status=status)
         # Last, since it blocks other invoices until the commit.
-        bills = await batches.issue_invoices(
+        bills = await invoices.issue_invoices(
             conn, plan=plan, steps=steps, parameters=parameters, promotion_id=None
         )
         if not request.persist:

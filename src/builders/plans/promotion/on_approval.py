@@ -17,7 +17,7 @@ from builders.kit.values import clock, ids
 from builders.plans import planning, store
 from builders.plans.approval import decisions
 from builders.plans.errors import PromotionRunning
-from builders.plans.promotion import batches, run
+from builders.plans.promotion import completion, run
 from builders.plans.records import (
     Plan,
     Promotion,
@@ -124,7 +124,7 @@ async def end(database: Database, *, account_id: UUID, promotion_id: UUID, error
         steps = [replace(step, status=StepStatus.SKIPPED, finished_at=now) for step in promotion.steps]
         plan = await planning.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
         status = PromotionStatus.FAILED
-        await batches.publish(conn, plan=plan, promotion_id=promotion_id, steps=steps, status=status)
+        await completion.publish(conn, plan=plan, promotion_id=promotion_id, steps=steps, status=status)
         await store.end_waiting(conn, **owner, error=error, now=now)
 
 

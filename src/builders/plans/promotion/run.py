@@ -21,7 +21,7 @@ from builders.kit.process import log
 from builders.kit.values import clock
 from builders.plans import planning, store
 from builders.plans.approval import requests
-from builders.plans.promotion import batches, start
+from builders.plans.promotion import batches, completion, start
 from builders.plans.promotion.batches import REFUSALS, UNEXPECTED
 from builders.plans.records import (
     GENERATE,
@@ -183,7 +183,7 @@ async def _advance(database: Database, plan: Plan, promotion_id: UUID, parameter
                 return promotion
             tasks = batches.list_next(plan, promotion.steps)
             if not tasks:
-                return await batches.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
+                return await completion.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
             target = TargetAccount(account_id=plan.account_id)
             await batches.execute(
                 conn, target=target, plan=plan, steps=promotion.steps, tasks=tasks, parameters=parameters
@@ -216,7 +216,7 @@ async def _complete_at_once(conn: Conn, plan: Plan, promotion: Promotion, parame
     """Complete the promotion in the transaction of its last batch; after an error, leave that to the next one."""
     try:
         async with conn.transaction():
-            return await batches.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
+            return await completion.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
     except CONNECTION_ERRORS:
         raise
     except Exception:  # noqa: BLE001 - the batch has succeeded
