@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from builders.identity import tokens
+from builders.identity import identities
 from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Database
 from tests.cast import Client, Person
@@ -31,6 +31,6 @@ def person() -> dict[str, Any]:
 async def link(database: Database, account: Person, provider: Provider, subject: str) -> None:
     """Act as the operator does."""
     async with database.transaction() as conn:
-        await tokens.link_identity(
+        await identities.link_identity(
             conn, account_id=account.account.id, issuer=provider.issuer, subject=subject, actor=OPERATOR
         )

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders.identity.tokens import Issuer, TokenRefused, parse_token
+from builders.identity.issuers import Issuer
+from builders.identity.json_web_tokens import TokenRefused, parse_token
 from builders.kit.http.callers import IssuerUnavailable
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import OidcIssuer, Settings

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from builders.identity import accounts, tokens
+from builders.identity import accounts, identities
 from builders.identity.errors import IdentityNotFound
 from builders.identity.records import Identity
 from builders.kit.callers import OPERATOR
@@ -33,7 +33,7 @@ async def move(database: Database, person: Person) -> None:
 
 async def unlink(conn: Conn, account: Person, linked: Identity) -> None:
     """Act as the operator does."""
-    await tokens.unlink_identity(
+    await identities.unlink_identity(
         conn,
         account_id=account.account.id,
         issuer=linked.issuer,
@@ -167,9 +167,9 @@ async def test_a_link_can_be_undone_and_made_to_another_account(
     subject = forger.claims["sub"]
     await link(database, alice, provider, subject)
     async with database.transaction() as conn:
-        [linked] = await tokens.list_identities(conn, account_id=alice.account.id)
+        [linked] = await identities.list_identities(conn, account_id=alice.account.id)
         assert (linked.issuer, linked.subject) == (provider.issuer, subject)
-        assert await tokens.list_identities(conn, account_id=bob.account.id) == []
+        assert await identities.list_identities(conn, account_id=bob.account.id) == []
         with pytest.raises(IdentityNotFound):
             await unlink(conn, bob, linked)
         await unlink(conn, alice, linked)

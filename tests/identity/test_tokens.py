@@ -9,11 +9,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, strategies as st
 
 from builders.app import Service
-from builders.identity import tokens
+from builders.identity import access_tokens, json_web_tokens
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
+from builders.identity.json_web_tokens import TokenRefused
 from builders.identity.records import Session, SessionKind
 from builders.identity.scopes import ALL, sort_scopes
-from builders.identity.tokens import TokenRefused
 from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
@@ -34,7 +34,7 @@ ISSUER = "https://builders.example"
 async def forger(service: Service, alice: Person) -> Forger:
     """A good token of Alice's, and the key that signed it."""
     header, claims = parts((await alice.sign_in()).token)
-    key = next(iter(service.api.state.keyring.signing_keys(tokens.PURPOSE).values()))
+    key = next(iter(service.api.state.keyring.signing_keys(access_tokens.PURPOSE).values()))
     return Forger(header=header, claims=claims, key=key)
 
 
@@ -68,7 +68,7 @@ async def test_a_token_says_what_rfc_9068_asks_for(alice: Person, service: Servi
 
     header, claims = parts(new.token)
 
-    kid = next(iter(service.api.state.keyring.signing_keys(tokens.PURPOSE)))
+    kid = next(iter(service.api.state.keyring.signing_keys(access_tokens.PURPOSE)))
     assert header == {"alg": "EdDSA", "typ": "at+jwt", "kid": kid}
     assert claims == {
         "iss": "http://builders.test",
@@ -147,7 +147,7 @@ async def test_clocks_may_differ_by_half_a_minute(anyone: Client, forger: Forger
 async def test_the_leeway_ends_at_its_exact_second(anyone: Client, forger: Forger, stop_clock: StopClock) -> None:
     now = clock.now().replace(microsecond=0)
     stop_clock(now)
-    at, leeway = int(now.timestamp()), tokens.LEEWAY_S
+    at, leeway = int(now.timestamp()), json_web_tokens.LEEWAY_S
     made = [forger.make(exp=at - leeway + early) for early in (1, 0)]
     made += [forger.make(iat=at + leeway + late) for late in (0, 1)]
     made += [forger.make(nbf=at + leeway + late) for late in (0, 1)]
@@ -174,22 +174,26 @@ async def test_a_refusal_shows_nothing_of_the_token(anyone: Client, forger: Forg
 
 
 def test_tokens_outlive_a_rotation_until_the_old_secret_goes() -> None:
-    token = tokens.sign_token(Keyring([OLD]), made(), issuer=ISSUER)
+    token = access_tokens.sign_token(Keyring([OLD]), made(), issuer=ISSUER)
 
     for ring in ([OLD], [OLD, NEW], [NEW, OLD]):
-        assert tokens.SessionTokenVerifier(Keyring(ring), issuer=ISSUER).verify(tokens.parse_token(token))
+        assert access_tokens.SessionTokenVerifier(Keyring(ring), issuer=ISSUER).verify(
+            json_web_tokens.parse_token(token)
+        )
     with pytest.raises(TokenRefused):
-        tokens.SessionTokenVerifier(Keyring([NEW]), issuer=ISSUER).verify(tokens.parse_token(token))
+        access_tokens.SessionTokenVerifier(Keyring([NEW]), issuer=ISSUER).verify(
+            json_web_tokens.parse_token(token)
+        )
 
 
 def test_a_secret_put_second_verifies_and_does_not_sign() -> None:
     before, after = Keyring([OLD, NEW]), Keyring([NEW, OLD])
 
-    assert parts(tokens.sign_token(before, made(), issuer=ISSUER))[0]["kid"] == next(
+    assert parts(access_tokens.sign_token(before, made(), issuer=ISSUER))[0]["kid"] == next(
         iter(before.signing_keys("any"))
     )
-    ahead = tokens.sign_token(after, made(), issuer=ISSUER)
-    assert tokens.SessionTokenVerifier(before, issuer=ISSUER).verify(tokens.parse_token(ahead))
+    ahead = access_tokens.sign_token(after, made(), issuer=ISSUER)
+    assert access_tokens.SessionTokenVerifier(before, issuer=ISSUER).verify(json_web_tokens.parse_token(ahead))
 
 
 def test_keys_of_other_purposes_are_other_keys() -> None:

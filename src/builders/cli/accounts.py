@@ -4,7 +4,7 @@ import click
 
 from builders.cli import commands
 from builders.cli.session import fail
-from builders.identity import accounts as identity_accounts, tokens
+from builders.identity import accounts as identity_accounts, identities
 from builders.identity.records import Account
 from builders.kit.callers import OPERATOR
 
@@ -75,7 +75,9 @@ async def link_identity(session: commands.Session, account: Account, issuer: str
     """Link a subject of an OIDC issuer to an account: its tokens authenticate as the account."""
     if issuer not in {each.issuer for each in session.settings.oidc_issuers}:
         fail(f"BUILDERS_OIDC_ISSUERS has no issuer {issuer}.")
-    await tokens.link_identity(session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
+    await identities.link_identity(
+        session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR
+    )
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
     return commands.Output(shown, f"The subject {commands.plain(subject)} is linked to {account.email}.")
 
@@ -90,7 +92,7 @@ async def unlink_identity(
 ) -> commands.Output:
     """Remove a link; tokens of the subject are refused within seconds."""
     # The issuer may have been removed from the settings.
-    await tokens.unlink_identity(
+    await identities.unlink_identity(
         session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR
     )
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
@@ -102,6 +104,6 @@ async def unlink_identity(
 @commands.reads
 async def list_identities(session: commands.Session, account: Account) -> commands.Output:
     """List the linked subjects of an account, newest first."""
-    found = await tokens.list_identities(session.conn, account_id=account.id)
+    found = await identities.list_identities(session.conn, account_id=account.id)
     rows = ((f"{each.created_at:%Y-%m-%d %H:%M}Z", each.issuer, each.subject) for each in found)
     return commands.Output(list(found), commands.table(("CREATED", "ISSUER", "SUBJECT"), rows, empty="No links."))

@@ -11,7 +11,16 @@ from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request, Response
 
-from builders.identity import accounts, issuer_sign_in, keys, schemas, scopes, sessions, sign_in_pages, tokens
+from builders.identity import (
+    access_tokens,
+    accounts,
+    issuer_sign_in,
+    keys,
+    schemas,
+    scopes,
+    sessions,
+    sign_in_pages,
+)
 from builders.identity.errors import (
     GrantInvalid,
     IssuerSignInRefused,
@@ -252,7 +261,7 @@ async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schema
 )
 async def list_public_keys(keyring: KeyringDep) -> ReplyWithHeaders:
     """List the public keys that verify our tokens."""
-    found = [schemas.JwkReply(kid=kid, x=x) for kid, x in tokens.list_public_keys(keyring).items()]
+    found = [schemas.JwkReply(kid=kid, x=x) for kid, x in access_tokens.list_public_keys(keyring).items()]
     return ReplyWithHeaders(schemas.JwksReply(keys=found), {"Cache-Control": f"public, max-age={JWKS_MAX_AGE_S}"})
 
 

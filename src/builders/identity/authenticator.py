@@ -13,12 +13,12 @@ from datetime import timedelta
 from typing import Literal
 from uuid import UUID
 
-from builders.identity import accounts, keys, scopes, sessions, tokens
+from builders.identity import access_tokens, accounts, identities, issuers, json_web_tokens, keys, scopes, sessions
+from builders.identity.json_web_tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
 from builders.identity.key_checks import KeyChecks
 from builders.identity.records import AuditAction, KeyKind, Network, Preset
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as session_store
 from builders.identity.store.keys import Holder
-from builders.identity.tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
 from builders.kit.callers import APPROVE, Actor, Caller
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
@@ -45,8 +45,8 @@ class TokenAuthenticator:
 
     def __init__(self, database: Database, *, keyring: Keyring, settings: Settings, outbound: Outbound) -> None:
         self._database = database
-        self._own = tokens.SessionTokenVerifier(keyring, issuer=settings.issuer)
-        self.issuers = {each.issuer: tokens.Issuer(each, outbound) for each in settings.oidc_issuers}
+        self._own = access_tokens.SessionTokenVerifier(keyring, issuer=settings.issuer)
+        self.issuers = {each.issuer: issuers.Issuer(each, outbound) for each in settings.oidc_issuers}
 
     async def find_caller(self, credential: Credential) -> Caller | None:
         """Return the caller; None when the token is valid but its session has ended.
@@ -55,7 +55,7 @@ class TokenAuthenticator:
         """
         try:
             return await self._find_caller(
-                tokens.parse_token(credential.text), is_cookie=credential.kind == "cookie"
+                json_web_tokens.parse_token(credential.text), is_cookie=credential.kind == "cookie"
             )
         except TokenRefused as refusal:
             is_guess = not isinstance(refusal, TokenNotCurrent)
@@ -64,7 +64,7 @@ class TokenAuthenticator:
     def is_own(self, credential: Credential) -> bool:
         """Return whether this service signed the token, even if the token or its session has ended."""
         try:
-            token = tokens.parse_token(credential.text)
+            token = json_web_tokens.parse_token(credential.text)
             if token.issuer == self._own.issuer:
                 self._own.verify(token)
                 return True
@@ -88,7 +88,7 @@ class TokenAuthenticator:
             raise TokenRefused("The issuer of the token is not accepted.")
         # It may fetch keys: no connection is held during the request.
         claims = await issuer.verify(token, audience=issuer.trusted.audience)
-        account_id = await tokens.get_account_id(self._database, issuer=issuer.trusted, claims=claims)
+        account_id = await identities.get_account_id(self._database, issuer=issuer.trusted, claims=claims)
         return Caller(
             account_id=account_id,
             live_account_id=account_id,
@@ -96,7 +96,7 @@ class TokenAuthenticator:
             method="jwt",
             scopes=scopes.ALL,
             key_id=None,
-            expires_at=tokens.expiry_of(claims),
+            expires_at=json_web_tokens.expiry_of(claims),
         )
 
 

@@ -23,11 +23,12 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-from builders.identity import sessions, tokens
+from builders.identity import identities, issuers, json_web_tokens, sessions
 from builders.identity.errors import IssuerSignInRefused
+from builders.identity.issuers import Endpoints, Issuer
+from builders.identity.json_web_tokens import Claims, TokenRefused
 from builders.identity.records import Client, NewSession, SessionKind, SignIn
 from builders.identity.store import sessions as store
-from builders.identity.tokens import Claims, Endpoints, Issuer, TokenRefused
 from builders.kit.callers import FRESH_FOR
 from builders.kit.db.connections import Database
 from builders.kit.http import forms
@@ -155,7 +156,7 @@ class Flow:
         answer = await _exchange(issuer, endpoints, form)
         try:
             claims = await _verify(issuer, answer.get("id_token"), nonce=pending.nonce)
-            account_id = await tokens.get_account_id(self.database, issuer=issuer.trusted, claims=claims)
+            account_id = await identities.get_account_id(self.database, issuer=issuer.trusted, claims=claims)
         except TokenRefused as refusal:
             raise IssuerSignInRefused(str(refusal)) from None
         async with self.database.transaction() as conn:
@@ -220,7 +221,7 @@ async def _exchange(issuer: Issuer, endpoints: Endpoints, form: Mapping[str, str
         _log.warning("issuer_unavailable", issuer=trusted.issuer, error=str(error))
         raise _unavailable(issuer) from None
     try:
-        found = tokens.parse_object(answer.body)
+        found = issuers.parse_object(answer.body)
     except ValueError:
         found = {}
     if answer.status == HTTPStatus.OK:
@@ -236,7 +237,7 @@ async def _verify(issuer: Issuer, id_token: object, *, nonce: str) -> Claims:
     client_id = issuer.trusted.client_id
     if not isinstance(id_token, str):
         raise TokenRefused("The issuer sent no ID token.")
-    token = tokens.parse_token(id_token)
+    token = json_web_tokens.parse_token(id_token)
     if token.issuer != issuer.trusted.issuer or token.kind not in _ID_TOKEN_TYPES:
         raise TokenRefused("The issuer sent another token than an ID token of its own.")
     claims = await issuer.verify(token, audience=client_id)

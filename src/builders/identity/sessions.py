@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, NoReturn
 from urllib.parse import urlencode
 from uuid import UUID
 
-from builders.identity import accounts, keys, people, scopes, tokens
+from builders.identity import access_tokens, accounts, keys, people, scopes
 from builders.identity.accounts import normalize_email
 from builders.identity.errors import AccountNotFound, GrantInvalid, GrantNotFound, SessionNotFound
 from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
@@ -111,7 +111,7 @@ async def open_session(
         opener = actor or Actor(type="user", id=session.id)
         await _record(conn, session, actor=opener, action=AuditAction.SESSION_OPENED)
     account = await accounts.get_account(conn, account_id=account_id)
-    token = tokens.sign_token(keyring, session, issuer=settings.issuer)
+    token = access_tokens.sign_token(keyring, session, issuer=settings.issuer)
     return NewSession(account=account, session=session, token=token)
 
 
