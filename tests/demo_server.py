@@ -22,7 +22,7 @@ from tests.shared_servers import shared
 ROOT = Path(__file__).parents[1]
 SOURCE = str(ROOT / "src")
 AHEAD = ROOT / "tests" / "docs" / "ahead"  # a Python process with this folder in its path is a year ahead
-READY_WITHIN_S = 90
+READY_WITHIN_S = 180
 STOPPED_WITHIN_S = 60
 _ADDRESS = re.compile(r"Builders responds at (http://\S+)")
 _KEY = re.compile(r"(\w+_full) +(live|test) +(svc_\w+)")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import psutil
 
 ADDRESS = re.compile(r"responds at http://127\.0\.0\.1:(\d+)")
-START_S, STOP_S = 60, 40
+START_S, STOP_S = 180, 40  # a start takes 15 s alone, and 60 s beside eight programs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
