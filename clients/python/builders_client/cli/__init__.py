@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 
-UNREAD = 141  # as the shell shows a program that ends because nobody reads its output
+from builders_client.cli.faults import UNREAD
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from builders_client.cli import output
+from builders_client.cli import output, texts
 from builders_client.cli.faults import USAGE, Fault
 from builders_client.cli.manifests import text_of
 from builders_client.cli.state import State, read_json, state_of
@@ -173,7 +173,7 @@ def _print(state: State, reply: Any, out: Path | None) -> None:
     if out is not None:
         output.write_file(out, reply.content)
     elif reply.location is not None and not reply.content:
-        typer.echo(output.plain(reply.location))
+        typer.echo(texts.plain(reply.location))
     elif reply.content_type == JSON:
         output.print_json(state, read_json(reply))
     elif reply.content:

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from builders_client.cli import UNREAD
 from builders_client.problems import (
     ApiError,
     BuildersError,
@@ -15,6 +14,7 @@ from builders_client.problems import (
 )
 
 DONE, FAILED, USAGE, CHANGES, SIGN_IN, REFUSED, CANCELLED = 0, 1, 2, 3, 4, 5, 130
+UNREAD = 141  # as the shell shows a program that ends because nobody reads its output
 EXIT_CODES = {
     DONE: "Done.",
     FAILED: "Failed.",

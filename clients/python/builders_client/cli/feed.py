@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from builders_client.cli import output
+from builders_client.cli import texts
 from builders_client.cli.faults import USAGE, Fault
 from builders_client.cli.state import State, given
 from builders_client.cursor import CursorFile
@@ -23,7 +23,7 @@ def read_since(text: str | None) -> str | None:
 
 def line(event: Mapping[str, Any]) -> str:
     """Return an event for a person."""
-    return output.one_line(f"{event['timestamp']}  {event['type']}  {event['id']}")
+    return texts.one_line(f"{event['timestamp']}  {event['type']}  {event['id']}")
 
 
 def follow(

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from builders_client.cli import feed, output, passing, profiles
+from builders_client.cli import feed, output, passing, profiles, texts
 from builders_client.cli.faults import FAILED, USAGE, Fault
 from builders_client.cli.passing import Event
 from builders_client.cli.state import State, state_of
@@ -126,7 +126,7 @@ def _deliver(
                 next_action="Mend the receiver, then listen again: this event comes again.",
                 code=FAILED,
             )
-        output.note(f"{event['type']}  {event['id']}  {reason}; again in {pause:.1f} s")
+        texts.note(f"{event['type']}  {event['id']}  {reason}; again in {pause:.1f} s")
         state.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_S)
 
@@ -186,5 +186,5 @@ def _secret(state: State) -> str:
     if not file.exists():
         profiles.write_private(file, f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}\n")
     secret = file.read_text(encoding="utf-8").strip()
-    output.note(f"The receiver verifies requests with {secret}")
+    texts.note(f"The receiver verifies requests with {secret}")
     return secret

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from builders_client.cli import faults, output, profiles
+from builders_client.cli import faults, output, profiles, texts
 from builders_client.cli.faults import REFUSED, SIGN_IN, Fault
 from builders_client.cli.plans import open_page
 from builders_client.cli.state import State, state_of
@@ -35,7 +35,7 @@ def log_in(
     state = state_of(ctx)
     body = {"host": socket.gethostname()[:255], "scope": " ".join(scopes or _ALL)}
     asked = state.call("auth_authorize", body=body)
-    output.note(f"Open {asked['verification_uri']} and type the code:")
+    texts.note(f"Open {asked['verification_uri']} and type the code:")
     show_code(asked["user_code"])
     if not no_browser:
         open_page(state, asked["verification_uri"])
@@ -43,13 +43,13 @@ def log_in(
     if not keys:
         raise Fault("The person granted no key.", next_action="Repeat `bld login` and tick one.", code=SIGN_IN)
     where = profiles.store(state.profile, url=state.address(), keys=keys)
-    output.note(f"Signed in. The keys are in {where}.")
+    texts.note(f"Signed in. The keys are in {where}.")
     output.show_list(state, [_told(key) for key in keys], _COLUMNS, empty="")
 
 
 def show_code(code: str) -> None:
     """Show the code that the person types."""
-    typer.secho(f"  {output.plain(code)}", bold=True, err=True)
+    typer.secho(f"  {texts.plain(code)}", bold=True, err=True)
 
 
 def _collect(state: State, asked: Any) -> list[Any]:
@@ -82,7 +82,7 @@ def log_out(ctx: typer.Context) -> None:
     profiles.remove(state.profile)
     output.show(state, {"profile": state.profile, "status": "signed out"})
     for key in left:
-        output.note(f"The key {key['label']} …{key['last4']} still works. Next: revoke it in the console.")
+        texts.note(f"The key {key['label']} …{key['last4']} still works. Next: revoke it in the console.")
 
 
 def _revoke(state: State, url: str, key: Any) -> bool:

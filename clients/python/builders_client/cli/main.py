@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperGroup
 
 from builders_client.cli import (
-    UNREAD,
     api,
     events,
     faults,
@@ -19,9 +18,9 @@ from builders_client.cli import (
     listen,
     login,
     names,
-    output,
     plans,
     portfolio,
+    texts,
     webhooks,
 )
 from builders_client.cli.profiles import DEFAULT
@@ -76,7 +75,7 @@ class Root(TyperGroup):
             _report(ctx.find_root().obj, error)
             raise typer.Exit(faults.exit_code(error)) from error
         except (KeyboardInterrupt, typer.Abort) as error:
-            output.note("Cancelled.")
+            texts.note("Cancelled.")
             raise typer.Exit(faults.CANCELLED) from error
         except KeyError as error:
             reply = ReplyInvalid(f"The answer of the service lacks {error}.")
@@ -87,7 +86,7 @@ class Root(TyperGroup):
             _report(ctx.find_root().obj, text)
             raise typer.Exit(faults.USAGE) from error
         except BrokenPipeError as error:
-            raise typer.Exit(UNREAD) from error
+            raise typer.Exit(faults.UNREAD) from error
         except OSError as error:
             if error.filename is None:  # of the output: `cli.main` reports it
                 raise
@@ -104,11 +103,11 @@ def _report(state: Any, error: BuildersError) -> None:
         typer.echo(json.dumps({"error": faults.as_json(error)}, default=str), err=True)
         return
     typer.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-    output.note(faults.message(error))
+    texts.note(faults.message(error))
     typer.secho("Next: ", bold=True, nl=False, err=True)
-    output.note(faults.next_action(error))
+    texts.note(faults.next_action(error))
     if (request := getattr(error, "request_id", None)) is not None:
-        output.note(f"Request {request}")
+        texts.note(f"Request {request}")
 
 
 app = typer.Typer(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from builders_client.cli import output
+from builders_client.cli import output, texts
 from builders_client.cli.faults import FAILED, REFUSED, USAGE, Fault
 from builders_client.cli.plans import MaxTotal, Yes, money
 from builders_client.cli.state import State, given, state_of
@@ -101,8 +101,8 @@ def _ask(state: State, address: str, to: Sequence[str], most: dict[str, str] | N
         return most
     if len(prices) == 1 and plan.promotable:
         price = {"amount": f"{prices[0].amount:f}", "currency": prices[0].currency}
-        output.note(f"{address} costs {output.plain(price)} a {prices[0].interval}.".replace(" a once", " once"))
-        output.confirm(state, f"Claim it for {output.plain(price)}?", yes=False)
+        texts.note(f"{address} costs {texts.plain(price)} a {prices[0].interval}.".replace(" a once", " once"))
+        output.confirm(state, f"Claim it for {texts.plain(price)}?", yes=False)
         return most or price
     return most  # the claim itself says why not
 

@@ -13,39 +13,13 @@ import typer
 
 from builders_client.cli.faults import USAGE, Fault
 from builders_client.cli.state import State
+from builders_client.cli.texts import HIDDEN, note, one_line, plain
 
 _GAP = 2
 # Columns with texts that are folded in a narrow terminal, and their least width there.
 _FOLDED, _FOLDED_WIDTH = frozenset({"URL", "EVENTS", "TO", "WHAT", "LABEL", "REGISTRAR"}), 12
 _NUMBER = re.compile(r"-?\d[\d.,]*( [A-Z]{3,5}(/\w+)?)?")
-_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z")
 Column = str | Callable[[Mapping[str, Any]], Any]
-# Text of other parties could move the cursor or rename the window.
-_HIDDEN = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # JSON escapes the others
-_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f]|{_HIDDEN.pattern}")
-
-
-def plain(value: Any) -> str:
-    """Return a value as text for a person, without control characters."""
-    match value:
-        case None:
-            text = ""
-        case bool():
-            text = "yes" if value else "no"
-        case {"amount": amount, "currency": currency, **rest}:
-            text = f"{amount} {currency}" + (f"/{rest['interval']}" if rest.get("interval") else "")
-        case Mapping():
-            text = ", ".join(f"{name}={plain(each)}" for name, each in value.items())
-        case list():
-            text = ", ".join(map(plain, value))
-        case _:
-            text = _TIME.sub(r"\1Z", str(value))
-    return _CONTROL.sub("\ufffd", text)
-
-
-def one_line(value: Any) -> str:
-    """Return a value as text on one line: text of other parties could look like lines of ours."""
-    return plain(value).replace("\t", " ").replace("\n", " ")
 
 
 def member(value: Any, path: str) -> Any:
@@ -92,7 +66,7 @@ def _json(value: Any, *, indent: int | None = None) -> str:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # a substitute would be another value
         text = json.dumps(value, indent=indent)
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def show_list(state: State, items: Iterable[Any], columns: Mapping[str, Column], *, empty: str) -> None:
@@ -209,11 +183,6 @@ def write_file(path: Path, content: bytes) -> None:
         raise Fault(
             f"{path}: {error.strerror or error}", next_action="Check the path and its permissions."
         ) from error
-
-
-def note(text: str) -> None:
-    """Tell the person something that is not the result."""
-    typer.secho(_CONTROL.sub("\ufffd", text), err=True)
 
 
 def confirm(state: State, question: str, *, yes: bool) -> None:

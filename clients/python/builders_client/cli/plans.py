@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from builders_client.cli import manifests, output
+from builders_client.cli import manifests, output, texts
 from builders_client.cli.faults import CHANGES, FAILED, INVALID, REFUSED, USAGE, Fault, field_message
 from builders_client.cli.manifests import Manifest
 from builders_client.cli.state import State, given, state_of
@@ -50,7 +50,7 @@ def make_plan(
             next_action="Correct the file there, then plan again.",
         )
     if plan["status"] != "empty" and not state.is_json:
-        output.note(f"Next: {_next(plan)}")
+        texts.note(f"Next: {_next(plan)}")
     if detailed_exitcode and plan["status"] != "empty":
         raise typer.Exit(CHANGES)
 
@@ -86,17 +86,17 @@ def _print_plan(plan: Json) -> None:
         if action["action"] == "no_op":
             continue
         for sign, colour, text in _lines(action):
-            typer.echo(f"{typer.style(sign, fg=colour)} {output.one_line(text)}")
+            typer.echo(f"{typer.style(sign, fg=colour)} {texts.one_line(text)}")
     typer.echo(f"Plan: {_summary(plan)}")
     for total in plan["totals"]:
         dues = {word: total[word] for word in ("once", "month", "year") if float(total[word]["amount"])}
         said = ", ".join(
-            f"{output.plain(due)}" + ("" if word == "once" else f" a {word}") for word, due in dues.items()
+            f"{texts.plain(due)}" + ("" if word == "once" else f" a {word}") for word, due in dues.items()
         )
         typer.secho(f"Price: {said or 'free'}", bold=True)
     for each in plan["warnings"]:
         typer.secho("Warning: ", bold=True, nl=False, err=True)
-        output.note(each["message"])
+        texts.note(each["message"])
 
 
 def _summary(plan: Json) -> str:
@@ -107,7 +107,7 @@ def _summary(plan: Json) -> str:
 def _lines(action: Json) -> Iterator[tuple[str, str | None, str]]:
     """Return the lines of an action: a sign, its colour and a text."""
     word = action["action"]
-    price = f"  {output.plain(action['price'])}" if action["price"] else ""
+    price = f"  {texts.plain(action['price'])}" if action["price"] else ""
     shown = action["after"] or action["before"] or {}
     what = shown.get("address") or shown.get("domain") or shown.get("url") or shown.get("name") or ""
     risk = f"  (risk: {action['risk']})" if action["risk"] == "high" else ""
@@ -117,9 +117,9 @@ def _lines(action: Json) -> Iterator[tuple[str, str | None, str]]:
         action["changed_fields"] if word != "create" else [each for each in after if each == "destinations"]
     ):
         if before.get(name) not in (None, [], {}):
-            yield "    -", "red", f"{name}: {output.plain(before.get(name))}"
+            yield "    -", "red", f"{name}: {texts.plain(before.get(name))}"
         if after.get(name) not in (None, [], {}):
-            yield "    +", "green", f"{name}: {output.plain(after.get(name))}"
+            yield "    +", "green", f"{name}: {texts.plain(after.get(name))}"
 
 
 def promote(

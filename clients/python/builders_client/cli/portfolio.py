@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from builders_client.cli import output
+from builders_client.cli import output, texts
 from builders_client.cli.faults import FAILED, USAGE, Fault
 from builders_client.cli.state import State, given, state_of
 
@@ -90,7 +90,7 @@ def import_domains(
     else:
         output.show(state, {**done, **done["summary"]}, ("import_id", "state", "undo_until", *done["summary"]))
         if done["dry_run"]:
-            output.note("Nothing was changed. Next: the same command without --dry-run.")
+            texts.note("Nothing was changed. Next: the same command without --dry-run.")
     _show_warnings(done)
     _check_import(done)
 
@@ -105,7 +105,7 @@ def _show_warnings(done: Mapping[str, Any]) -> None:
     ]
     more = [f"and {len(of_rows) - _ERRORS_SHOWN} more"] if len(of_rows) > _ERRORS_SHOWN else []
     for each in (*of_file, *of_rows[:_ERRORS_SHOWN], *more):
-        output.note(f"Warning: {each}")
+        texts.note(f"Warning: {each}")
 
 
 def _import(state: State, content: bytes, options: dict[str, Any], *, file: Path, as_text: bool) -> Any:
@@ -276,7 +276,7 @@ def export(
         output.print_file(reply.content, reply.content_type)
     else:
         output.write_file(out, reply.content)
-        output.note(f"Written: {out}")
+        texts.note(f"Written: {out}")
 
 
 @app.command("report")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from builders_client.cli import profiles
 from builders_client.cli.faults import USAGE, Fault
+from builders_client.cli.texts import note
 from builders_client.operation import Operation
 from builders_client.problems import ConnectionFailed, NoCredentials, ReplyInvalid
 
@@ -101,10 +102,8 @@ class State:
 
     def tell(self, waiting: "Waiting") -> None:
         """Tell a person why the command takes longer."""
-        from builders_client.cli import output
-
         if not self.is_json:
-            output.note(f"No answer yet: {waiting.reason}; again in {waiting.seconds:.1f} s")
+            note(f"No answer yet: {waiting.reason}; again in {waiting.seconds:.1f} s")
 
     def _wait(self, waiting: "Waiting") -> None:
         """Tell a person why the command takes longer. Raise ConnectionFailed where nobody has ever answered."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from builders_client.cli import output
+from builders_client.cli import output, texts
 from builders_client.cli.faults import USAGE, Fault
 from builders_client.cli.plans import Yes
 from builders_client.cli.state import given, state_of
@@ -58,9 +58,9 @@ def trigger(
     output.show(state, found, ("event", "event_id", "delivery_ids"))
     for each in found["matched"]:
         result = "would receive it" if each["would_deliver"] else f"skipped: {each['skip_reason']}"
-        typer.echo(output.plain(f"{each['label']}  {result}"))
+        typer.echo(texts.plain(f"{each['label']}  {result}"))
     if not found["matched"]:
-        output.note("The sandbox has no destination. Next: bld --test webhooks create --url … --event '*'")
+        texts.note("The sandbox has no destination. Next: bld --test webhooks create --url … --event '*'")
 
 
 def _override(text: str) -> tuple[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from builders_client.cli import output
+from builders_client.cli import output, texts
 from builders_client.cli.main import app, command_map, hoist
 from builders_client.cli.state import State
 from codegen.generate import PACKAGE
@@ -132,7 +132,7 @@ async def test_a_test_key_of_the_environment_wins(bld: Bld, alice: Person) -> No
 
 
 def test_text_of_others_does_not_control_the_terminal() -> None:
-    assert output.plain({"x": "\x1b]0;owned\x07 \u202e"}) == "x=\ufffd]0;owned\ufffd \ufffd"
+    assert texts.plain({"x": "\x1b]0;owned\x07 \u202e"}) == "x=\ufffd]0;owned\ufffd \ufffd"
 
 
 def test_what_a_person_copies_is_whole_in_each_width(
