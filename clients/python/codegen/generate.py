@@ -53,7 +53,7 @@ _SYNC = (
     (re.compile(r"\bgenerated\.aio\b"), "generated.sync"),
 )
 _OF_TYPESCRIPT = ("errors", "operations")
-_WRITTEN = ("client", "events", "names", "pages")  # modules of aio
+_WRITTEN = ("client", "events", "names", "pages", "sender")  # modules of aio
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(HERE / "templates"),
     trim_blocks=True,
@@ -169,8 +169,7 @@ def _tag(told: Document, tag: str, said: str, modules: Mapping[str, str]) -> str
         imports.append("from typing import cast")
     if any(each.reply == "None" for each in operations):
         imports.append("from types import NoneType")
-    client = "from builders_client.aio.client import AsyncBuilders"
-    imports.append(f"from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    {client}")
+    imports.append("from builders_client.aio.sender import AsyncSender")
     return _template(
         "tag",
         tag=tag,

@@ -4,13 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING
 
 from builders_client.cursor import CursorFile
+from builders_client.generated.aio.resources import AsyncResources
 from builders_client.generated.models.webhooks import FeedEvent
-
-if TYPE_CHECKING:  # the client imports this module
-    from builders_client.aio.client import AsyncBuilders
 
 WAIT_S = 20  # what the service allows
 MARGIN_S = 10  # for an answer after the wait
@@ -20,7 +17,7 @@ PAGE = 100
 class AsyncEvents:
     """The events of the account."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncResources) -> None:
         self._client = client
 
     async def follow(

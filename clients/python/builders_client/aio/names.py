@@ -3,16 +3,13 @@
 import math
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from builders_client import claims
 from builders_client.claims import ApprovalPending, ApprovalRefused, Claim, ClaimFailed
 from builders_client.errors import ApprovalRequired, PlanStale, PromotionRunning
+from builders_client.generated.aio.resources import AsyncResources
 from builders_client.generated.models.sandbox import PlanReply
 from builders_client.values import MoneyLike
-
-if TYPE_CHECKING:  # the client imports this module
-    from builders_client.aio.client import AsyncBuilders
 
 PLANS = 3  # plans of one claim, if others change what it relies on
 FIRST_POLL_S, LONGEST_POLL_S = 0.25, 5.0
@@ -21,7 +18,7 @@ FIRST_POLL_S, LONGEST_POLL_S = 0.25, 5.0
 class AsyncNames:
     """The names of the account."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncResources) -> None:
         # Each request needs an Idempotency-Key of its own.
         self._client = client.with_options(idempotency_key=None)
 

@@ -1,10 +1,9 @@
 """Lists: all items over all pages, in the order of the service."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
-if TYPE_CHECKING:  # the client imports this module
-    from builders_client.aio.client import AsyncBuilders
+from builders_client.aio.sender import AsyncSender
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -15,7 +14,7 @@ class AsyncPages(Generic[P, T]):
 
     def __init__(
         self,
-        client: "AsyncBuilders",
+        client: AsyncSender,
         operation: str,
         reply: type[P],
         items: str,

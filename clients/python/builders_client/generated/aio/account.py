@@ -1,9 +1,10 @@
 # Written by script/clients.
 """Operations: account."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.models.account import (
     AuditEntryReply,
     AuditEntryReplyPage,
@@ -11,14 +12,11 @@ from builders_client.generated.models.account import (
     DeciderReplyListing,
 )
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncAccount:
     """The audit log of the account."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def confirm_decider(

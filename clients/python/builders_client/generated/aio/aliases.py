@@ -2,9 +2,10 @@
 """Operations: aliases."""
 
 from types import NoneType
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.aliases import (
     AliasUpdate,
     CorrespondentCreate,
@@ -31,14 +32,11 @@ from builders_client.generated.models.aliases import (
 )
 from builders_client.values import File
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncAliases:
     """Claimed names, the mailboxes they forward to, and the recipients' confirmations."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def add_correspondent(

@@ -1,9 +1,10 @@
 # Written by script/clients.
 """Operations: api_keys."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.api_keys import ApiKeyCreate, ApiKeyRotate
 from builders_client.generated.models.api_keys import (
     ApiKeyCreated,
@@ -14,14 +15,11 @@ from builders_client.generated.models.api_keys import (
     ScopeReplyListing,
 )
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncApiKeys:
     """API keys, their presets and scopes."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def create(

@@ -2,9 +2,10 @@
 """Operations: auth."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.auth import (
     DeviceAuthorizationCreate,
     DeviceCodeRequest,
@@ -28,14 +29,11 @@ from builders_client.generated.models.auth import (
 )
 from builders_client.values import File
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncAuth:
     """Sign-in by email, sessions, login-as grants and the public keys of tokens."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def authorize(

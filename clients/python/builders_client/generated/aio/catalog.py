@@ -1,9 +1,10 @@
 # Written by script/clients.
 """Operations: catalog."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.catalog import CatalogFunnelEventRequest
 from builders_client.generated.models.catalog import (
     CatalogDomainReply,
@@ -15,14 +16,11 @@ from builders_client.generated.models.catalog import (
 )
 from builders_client.values import File
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncCatalog:
     """The public catalog: domains, prices, availability of names and suggestions."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def check(

@@ -1,9 +1,10 @@
 # Written by script/clients.
 """Operations: domains."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.domains import DomainCreate, DomainUpdate
 from builders_client.generated.models.domains import (
     AccountDomainReply,
@@ -14,14 +15,11 @@ from builders_client.generated.models.domains import (
     ClaimableReplyPage,
 )
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncDomains:
     """Domains of the account: verification by DNS, mail health, and where names can be claimed."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def add(

@@ -2,9 +2,10 @@
 """Operations: invoices."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.invoices import BillingDetailsUpdate
 from builders_client.generated.models.invoices import (
     BillingDetailsReply,
@@ -16,14 +17,11 @@ from builders_client.generated.models.invoices import (
 )
 from builders_client.values import File
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncInvoices:
     """Invoices, billing details and payment."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def create_checkout(

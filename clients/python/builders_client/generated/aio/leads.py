@@ -1,21 +1,19 @@
 # Written by script/clients.
 """Operations: leads."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.leads import BuildersWaitlistRequest, CreateLeadRequest
 from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.leads import LeadConfirmedReply, LeadReply
 from builders_client.values import File
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncLeads:
     """Contact forms and the builders waitlist."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def confirm(

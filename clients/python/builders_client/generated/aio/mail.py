@@ -1,18 +1,14 @@
 # Written by script/clients.
 """Operations: mail."""
 
-from typing import TYPE_CHECKING
-
+from builders_client.aio.sender import AsyncSender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
 
 
 class AsyncMail:
     """Unsubscribe links of emails."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def show_unsubscribe(

@@ -1,19 +1,15 @@
 # Written by script/clients.
 """Operations: messages."""
 
-from typing import TYPE_CHECKING
-
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.models.messages import MessageReply, MessageReplyPage
-
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
 
 
 class AsyncMessages:
     """Notices mailed to the account, with opens and clicks."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     def list_messages(

@@ -3,9 +3,10 @@
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.portfolio import (
     BillingEnsure,
     BillingImport,
@@ -103,14 +104,11 @@ from builders_client.generated.models.portfolio import (
 )
 from builders_client.values import AmountLike, DateLike, File
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncPortfolio:
     """The domain portfolio: domains and their finance, team, events, notifications."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def accept_team_invite(

@@ -1,18 +1,16 @@
 # Written by script/clients.
 """Operations: probes."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.models.probes import LivenessReply, ReadinessReply
-
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
 
 
 class AsyncProbes:
     """Liveness and readiness."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def health(

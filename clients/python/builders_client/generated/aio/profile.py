@@ -1,8 +1,9 @@
 # Written by script/clients.
 """Operations: profile."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.profile import CustomerProfileUpdate
 from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.profile import (
@@ -14,14 +15,11 @@ from builders_client.generated.models.profile import (
 )
 from builders_client.values import File
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncProfile:
     """The profile of the account and the verification of its email address."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def confirm(

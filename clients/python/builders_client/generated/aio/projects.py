@@ -1,20 +1,18 @@
 # Written by script/clients.
 """Operations: projects."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.projects import ProjectCreate, ProjectUpdate
 from builders_client.generated.models.projects import ProjectReply, ProjectReplyPage, ProjectWritten
-
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
 
 
 class AsyncProjects:
     """Builder projects, which group names and set their defaults and limits."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def archive(

@@ -1,9 +1,10 @@
 # Written by script/clients.
 """Operations: sandbox."""
 
-from typing import TYPE_CHECKING, Literal, Unpack, cast
+from typing import Literal, Unpack, cast
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.sandbox import (
     SandboxApprovalPolicy,
     SandboxDecision,
@@ -28,14 +29,11 @@ from builders_client.generated.models.sandbox import (
     StatusReply,
 )
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncSandbox:
     """Manifest, plan, promotion: describe the desired state, review the changes, execute them."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def change_policy(

@@ -1,19 +1,15 @@
 # Written by script/clients.
 """Operations: tracking."""
 
-from typing import TYPE_CHECKING
-
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.models.tracking import LinkReply
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
 
 
 class AsyncTracking:
     """Open and click links of emails."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def follow_link(

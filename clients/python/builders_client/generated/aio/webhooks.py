@@ -2,9 +2,10 @@
 """Operations: webhooks."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from builders_client.aio.pages import AsyncPages
+from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.webhooks import WebhookCreate, WebhookReplay, WebhookRotate, WebhookUpdate
 from builders_client.generated.models.webhooks import (
     DeliveryDetailReply,
@@ -21,14 +22,11 @@ from builders_client.generated.models.webhooks import (
 )
 from builders_client.values import TimeLike
 
-if TYPE_CHECKING:
-    from builders_client.aio.client import AsyncBuilders
-
 
 class AsyncWebhooks:
     """Webhook destinations, deliveries, and the catalog of events with their payloads."""
 
-    def __init__(self, client: "AsyncBuilders") -> None:
+    def __init__(self, client: AsyncSender) -> None:
         self._client = client
 
     async def change(

@@ -1,7 +1,7 @@
 # Written by script/clients.
 """Operations: account."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from builders_client.generated.models.account import (
     AuditEntryReply,
@@ -10,15 +10,13 @@ from builders_client.generated.models.account import (
     DeciderReplyListing,
 )
 from builders_client.generated.sync.pages import Pages
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.sender import Sender
 
 
 class Account:
     """The audit log of the account."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def confirm_decider(

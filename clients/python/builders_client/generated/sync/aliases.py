@@ -2,7 +2,7 @@
 """Operations: aliases."""
 
 from types import NoneType
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from builders_client.generated.bodies.aliases import (
     AliasUpdate,
@@ -29,16 +29,14 @@ from builders_client.generated.models.aliases import (
     ReceptionWritten,
 )
 from builders_client.generated.sync.pages import Pages
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Aliases:
     """Claimed names, the mailboxes they forward to, and the recipients' confirmations."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def add_correspondent(

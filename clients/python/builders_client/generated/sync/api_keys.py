@@ -1,7 +1,7 @@
 # Written by script/clients.
 """Operations: api_keys."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.generated.bodies.api_keys import ApiKeyCreate, ApiKeyRotate
 from builders_client.generated.models.api_keys import (
@@ -13,15 +13,13 @@ from builders_client.generated.models.api_keys import (
     ScopeReplyListing,
 )
 from builders_client.generated.sync.pages import Pages
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.sender import Sender
 
 
 class ApiKeys:
     """API keys, their presets and scopes."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def create(

@@ -2,7 +2,7 @@
 """Operations: auth."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from builders_client.generated.bodies.auth import (
     DeviceAuthorizationCreate,
@@ -26,16 +26,14 @@ from builders_client.generated.models.auth import (
     SignedInReply,
 )
 from builders_client.generated.sync.pages import Pages
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Auth:
     """Sign-in by email, sessions, login-as grants and the public keys of tokens."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def authorize(

@@ -1,7 +1,7 @@
 # Written by script/clients.
 """Operations: catalog."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.generated.bodies.catalog import CatalogFunnelEventRequest
 from builders_client.generated.models.catalog import (
@@ -13,16 +13,14 @@ from builders_client.generated.models.catalog import (
     SuggestReply,
 )
 from builders_client.generated.sync.pages import Pages
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Catalog:
     """The public catalog: domains, prices, availability of names and suggestions."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def check(

@@ -1,24 +1,14 @@
 # Written by script/clients.
-"""The client: credentials, options, and requests with retries."""
+"""The client: the areas of the service, and the helpers for events and names."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
-from types import EllipsisType, TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING
 
-from builders_client import wire
-from builders_client.generated.operations import OPERATIONS
 from builders_client.generated.sync.resources import Resources
-from builders_client.retries import Patience, Retries
-from builders_client.transport import Lost, MakeHttp, Response, Transport
-from builders_client.values import Upload
 
 if TYPE_CHECKING:  # imported when they are used
     from builders_client.generated.sync.events import Events
     from builders_client.generated.sync.names import Names
-
-R = TypeVar("R")
 
 
 class Builders(Resources):
@@ -30,40 +20,6 @@ class Builders(Resources):
     on. `http` returns what sends the requests, such as `httpx2.HTTPTransport`. Keep one client: it keeps its
     connections, others for each process and event loop that uses it.
     """
-
-    def __init__(
-        self,
-        api_key: wire.Key = None,
-        *,
-        live_key: str | None = None,
-        base_url: str | None = None,
-        portfolio: str | None = None,
-        retries: Retries | None = None,
-        http: MakeHttp | None = None,
-    ) -> None:
-        self._options = wire.options(api_key, live_key, base_url, portfolio, retries)
-        self._transport = Transport(http)
-
-    def with_options(
-        self,
-        *,
-        idempotency_key: str | EllipsisType | None = ...,
-        portfolio: str | EllipsisType | None = ...,
-        retries: Retries | None = None,
-    ) -> Self:
-        """Return a client with other options and the same connections.
-
-        What is not given stays; None ends an `idempotency_key` or a `portfolio`.
-        """
-        other, mine = type(self).__new__(type(self)), self._options
-        other._transport = self._transport  # noqa: SLF001 - the same class
-        other._options = replace(  # noqa: SLF001 - the same class
-            mine,
-            idempotency_key=mine.idempotency_key if idempotency_key is ... else idempotency_key,
-            portfolio=mine.portfolio if portfolio is ... else portfolio,
-            retries=retries or mine.retries,
-        )
-        return other
 
     @cached_property
     def events(self) -> "Events":
@@ -78,48 +34,3 @@ class Builders(Resources):
         from builders_client.generated.sync.names import Names  # noqa: PLC0415 - imported when it is used
 
         return Names(self)
-
-    @property
-    def retries(self) -> Retries:
-        """When requests are repeated."""
-        return self._options.retries
-
-    def send(
-        self,
-        operation: str,
-        reply: type[R],
-        *,
-        path: Mapping[str, str | int] | None = None,
-        query: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str | None] | None = None,
-        body: Mapping[str, Any] | Upload | None = None,
-    ) -> R:
-        """Send the request of an operation by its id, again where that is safe, and return the reply.
-
-        Raise BuildersError.
-        """
-        what, headers = OPERATIONS[operation], headers or {}
-        request = wire.build(what, self._options, path=path or {}, query=query or {}, headers=headers, body=body)
-        patience = Patience(self.retries, is_repeatable=wire.is_repeatable(what, headers))
-        while True:
-            outcome: Response | Lost = self._transport.send(request, idle=patience.idle, end=patience.end)
-            wait = patience.wait_after(outcome)
-            if wait is None:
-                return cast("R", wire.read(outcome, what, reply))
-            self._transport.sleep(wait)
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        self._transport.sleep(seconds)
-
-    def close(self) -> None:
-        """Close the connections; a later request opens new ones."""
-        self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

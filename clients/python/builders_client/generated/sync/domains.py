@@ -1,7 +1,7 @@
 # Written by script/clients.
 """Operations: domains."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.generated.bodies.domains import DomainCreate, DomainUpdate
 from builders_client.generated.models.domains import (
@@ -13,15 +13,13 @@ from builders_client.generated.models.domains import (
     ClaimableReplyPage,
 )
 from builders_client.generated.sync.pages import Pages
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.sender import Sender
 
 
 class Domains:
     """Domains of the account: verification by DNS, mail health, and where names can be claimed."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def add(

@@ -5,13 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING
 
 from builders_client.cursor import CursorFile
 from builders_client.generated.models.webhooks import FeedEvent
-
-if TYPE_CHECKING:  # the client imports this module
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.resources import Resources
 
 WAIT_S = 20  # what the service allows
 MARGIN_S = 10  # for an answer after the wait
@@ -21,7 +18,7 @@ PAGE = 100
 class Events:
     """The events of the account."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Resources) -> None:
         self._client = client
 
     def follow(

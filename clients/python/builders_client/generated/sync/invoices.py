@@ -2,7 +2,7 @@
 """Operations: invoices."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 from builders_client.generated.bodies.invoices import BillingDetailsUpdate
 from builders_client.generated.models.invoices import (
@@ -14,16 +14,14 @@ from builders_client.generated.models.invoices import (
     StripeReceived,
 )
 from builders_client.generated.sync.pages import Pages
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Invoices:
     """Invoices, billing details and payment."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def create_checkout(

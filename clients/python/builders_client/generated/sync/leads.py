@@ -1,21 +1,19 @@
 # Written by script/clients.
 """Operations: leads."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.generated.bodies.leads import BuildersWaitlistRequest, CreateLeadRequest
 from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.leads import LeadConfirmedReply, LeadReply
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Leads:
     """Contact forms and the builders waitlist."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def confirm(

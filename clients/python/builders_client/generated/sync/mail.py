@@ -1,18 +1,14 @@
 # Written by script/clients.
 """Operations: mail."""
 
-from typing import TYPE_CHECKING
-
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Mail:
     """Unsubscribe links of emails."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def show_unsubscribe(

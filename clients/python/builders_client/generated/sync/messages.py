@@ -1,19 +1,15 @@
 # Written by script/clients.
 """Operations: messages."""
 
-from typing import TYPE_CHECKING
-
 from builders_client.generated.models.messages import MessageReply, MessageReplyPage
 from builders_client.generated.sync.pages import Pages
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.sender import Sender
 
 
 class Messages:
     """Notices mailed to the account, with opens and clicks."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def list_messages(

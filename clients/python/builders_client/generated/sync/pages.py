@@ -2,10 +2,9 @@
 """Lists: all items over all pages, in the order of the service."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
-if TYPE_CHECKING:  # the client imports this module
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.sender import Sender
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -16,7 +15,7 @@ class Pages(Generic[P, T]):
 
     def __init__(
         self,
-        client: "Builders",
+        client: Sender,
         operation: str,
         reply: type[P],
         items: str,

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from builders_client.generated.bodies.portfolio import (
     BillingEnsure,
@@ -101,16 +101,14 @@ from builders_client.generated.models.portfolio import (
     WebhookTestReply,
 )
 from builders_client.generated.sync.pages import Pages
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import AmountLike, DateLike, File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Portfolio:
     """The domain portfolio: domains and their finance, team, events, notifications."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def accept_team_invite(

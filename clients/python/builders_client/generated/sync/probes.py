@@ -1,18 +1,16 @@
 # Written by script/clients.
 """Operations: probes."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from builders_client.generated.models.probes import LivenessReply, ReadinessReply
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.sender import Sender
 
 
 class Probes:
     """Liveness and readiness."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def health(

@@ -1,7 +1,7 @@
 # Written by script/clients.
 """Operations: profile."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.generated.bodies.profile import CustomerProfileUpdate
 from builders_client.generated.bodies.shared import TokenForm
@@ -12,16 +12,14 @@ from builders_client.generated.models.profile import (
     ResendReply,
     VerificationReply,
 )
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Profile:
     """The profile of the account and the verification of its email address."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def confirm(

@@ -1,20 +1,18 @@
 # Written by script/clients.
 """Operations: projects."""
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from builders_client.generated.bodies.projects import ProjectCreate, ProjectUpdate
 from builders_client.generated.models.projects import ProjectReply, ProjectReplyPage, ProjectWritten
 from builders_client.generated.sync.pages import Pages
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.sender import Sender
 
 
 class Projects:
     """Builder projects, which group names and set their defaults and limits."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def archive(

@@ -1,7 +1,7 @@
 # Written by script/clients.
 """Operations: sandbox."""
 
-from typing import TYPE_CHECKING, Literal, Unpack, cast
+from typing import Literal, Unpack, cast
 
 from builders_client.generated.bodies.sandbox import (
     SandboxApprovalPolicy,
@@ -27,15 +27,13 @@ from builders_client.generated.models.sandbox import (
     StatusReply,
 )
 from builders_client.generated.sync.pages import Pages
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
+from builders_client.generated.sync.sender import Sender
 
 
 class Sandbox:
     """Manifest, plan, promotion: describe the desired state, review the changes, execute them."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def change_policy(

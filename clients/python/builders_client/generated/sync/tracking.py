@@ -1,19 +1,15 @@
 # Written by script/clients.
 """Operations: tracking."""
 
-from typing import TYPE_CHECKING
-
 from builders_client.generated.models.tracking import LinkReply
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import File
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Tracking:
     """Open and click links of emails."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def follow_link(

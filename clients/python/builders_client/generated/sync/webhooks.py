@@ -2,7 +2,7 @@
 """Operations: webhooks."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from builders_client.generated.bodies.webhooks import WebhookCreate, WebhookReplay, WebhookRotate, WebhookUpdate
 from builders_client.generated.models.webhooks import (
@@ -19,16 +19,14 @@ from builders_client.generated.models.webhooks import (
     WebhookWritten,
 )
 from builders_client.generated.sync.pages import Pages
+from builders_client.generated.sync.sender import Sender
 from builders_client.values import TimeLike
-
-if TYPE_CHECKING:
-    from builders_client.generated.sync.client import Builders
 
 
 class Webhooks:
     """Webhook destinations, deliveries, and the catalog of events with their payloads."""
 
-    def __init__(self, client: "Builders") -> None:
+    def __init__(self, client: Sender) -> None:
         self._client = client
 
     def change(
