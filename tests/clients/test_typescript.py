@@ -35,4 +35,4 @@ def test_the_package_has_one_dependency_and_the_version_of_the_python_client() -
     assert [*package["dependencies"]] == ["openapi-fetch"]
     version = VERSION.replace(".dev", "-dev.")  # semver.org, of PEP 440
     assert package["version"] == version
-    assert f'const VERSION = "{version}";' in (CLIENT / "src/client.ts").read_text(encoding="utf-8")
+    assert f'const VERSION = "{version}";' in (CLIENT / "src/sender.ts").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 /** The event feed: every event, across restarts. */
 
-import type { Builders } from "./client.js";
+import type { Sender } from "./sender.js";
 import type { FeedEvent } from "./types.js";
 
 const WAIT = 20; // what the service allows
@@ -34,9 +34,9 @@ export interface FollowOptions {
 
 /** The events of the account. */
 export class Events {
-  readonly #client: Builders;
+  readonly #client: Sender;
 
-  constructor(client: Builders) {
+  constructor(client: Sender) {
     this.#client = client;
   }
 

@@ -1,10 +1,10 @@
 /** Claims of names: plan, check of the price, approval by a person, promotion. */
 
-import type { Builders } from "./client.js";
 import { ApprovalRequired, PlanStale, PromotionRunning } from "./errors.js";
 import { isHigher, type Money, parseMoney, totals } from "./money.js";
 import { BuildersError } from "./problems.js";
 import { sleep } from "./retries.js";
+import type { Sender } from "./sender.js";
 import type { Schemas } from "./types.js";
 
 type Plan = Schemas["PlanReply"];
@@ -98,9 +98,9 @@ export interface ClaimOptions {
 
 /** The names of the account. */
 export class Names {
-  readonly #client: Builders;
+  readonly #client: Sender;
 
-  constructor(client: Builders) {
+  constructor(client: Sender) {
     this.#client = client;
   }
 
