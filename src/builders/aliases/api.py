@@ -15,7 +15,7 @@ from builders.aliases.errors import (
     DestinationNotFound,
 )
 from builders.aliases.parameters import AliasId, realm_of
-from builders.aliases.records import Alias, AliasFilters, AliasStatus, Destination
+from builders.aliases.records import Alias, AliasFilters, AliasStatus, Destination, ResentDestination
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
@@ -164,16 +164,18 @@ async def list_destinations(
 
 
 @destinations_router.post(
-    "/resend", responses=problems(DestinationNotFound, ConfirmationTooSoon), dependencies=[rate_limit(RESEND)]
+    "/resend",
+    response_model=schemas.DestinationResent,
+    responses=problems(DestinationNotFound, ConfirmationTooSoon),
+    dependencies=[rate_limit(RESEND)],
 )
 async def resend_confirmation(
     body: schemas.DestinationResend, caller: Resender, conn: Tx, settings: SettingsDep
-) -> schemas.DestinationResent:
+) -> ResentDestination:
     """Send another confirmation to a destination, unless its recipient has confirmed."""
-    sent, destination = await confirmations.resend_confirmation(
+    return await confirmations.resend_confirmation(
         conn, account_id=caller.account_id, email=body.email, quota=settings.confirmations_per_day
     )
-    return schemas.DestinationResent.from_record(destination, sent=sent)
 
 
 @destinations_router.get(

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from builders.aliases.errors import ConfirmationTooSoon, DestinationNotFound
 from builders.aliases.events import ALIAS_BOUNCED, DESTINATION_VERIFIED, DestinationPaused, DestinationVerified
-from builders.aliases.records import Destination
+from builders.aliases.records import Destination, ResentDestination
 from builders.aliases.store import bounces, destinations as store
 from builders.aliases.store.bounces import PausedDestination
 from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, Terms, WaitingDestination
@@ -33,6 +33,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
+from builders.kit.values.resources import extended
 from builders.mail import addresses, service as mail
 from builders.mail.link_pages import Confirmation
 from builders.mail.templates import DestinationBounced, VerifyDestination
@@ -202,8 +203,8 @@ async def _send(
     await store.record_sent(conn, sent=due, message_ids=message_ids, now=now)
 
 
-async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota: int) -> tuple[bool, Destination]:
-    """Request another confirmation unless mail is forwarded already; return whether one is requested.
+async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota: int) -> ResentDestination:
+    """Request another confirmation unless mail is forwarded already; say whether one is requested.
 
     `quota` is the daily limit of the account. The result does not reveal requests of other accounts or an opt-out:
     the mail can leave later, or never. Raise DestinationNotFound, ConfirmationTooSoon.
@@ -214,7 +215,7 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota
     if found is None:
         raise DestinationNotFound("None of your names has this destination.")
     if found.verified:
-        return False, found
+        return extended(ResentDestination, found, sent=False)
     is_requested = await store.request(conn, **key, now=now, gap_ago=now - MIN_INTERVAL, quota=MAX_PER_ADDRESS)
     sent = [] if is_requested else await store.list_requests(conn, **key)
     at = max(
@@ -227,7 +228,8 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota
             retry_after=max(1, -int((now - at).total_seconds() // 1)),
         )
     await queue.defer(conn, SEND_TASK, once=f"{SEND_TASK} {account_id}", account_id=str(account_id))
-    return True, await store.find(conn, **key, quota=quota, now=now) or found
+    shown = await store.find(conn, **key, quota=quota, now=now) or found
+    return extended(ResentDestination, shown, sent=True)
 
 
 async def find_unconfirmed(conn: Conn, *, keyring: Keyring, token: str) -> str | None:

@@ -370,6 +370,14 @@ class Destination:
     created_at: Annotated[datetime, doc("When it first became the destination of a name.")]
 
 
+@resource("DestinationResent")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResentDestination(Destination):
+    """A destination, and whether another confirmation is sent to it."""
+
+    sent: Annotated[bool, doc("Whether a message is sent; false when the recipient has agreed already.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """The claim of an alias, active or released, and the period that its price pays for."""

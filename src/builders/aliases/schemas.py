@@ -1,6 +1,6 @@
 """Requests and answers of aliases, of destinations and of their confirmation."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -9,17 +9,18 @@ from pydantic import Field
 
 from builders.aliases.billing import ReleasedTerms
 from builders.aliases.fields import MAX_LABELS, Destinations, LabelName, LabelValue
-from builders.aliases.records import Alias, Destination
+from builders.aliases.records import Alias, ResentDestination
 from builders.invoices.records import InvoiceStatus
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
-from builders.kit.http.members import patch_of, reply_members, with_members, written_of
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply
+from builders.kit.http.members import patch_of, written_of
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
-from builders.kit.values.resources import resource
+from builders.kit.values.resources import extended, resource
 from builders.mail.addresses import Mailbox
 from builders.mail.link_pages import ConfirmedReply
 
 AliasWritten = written_of(Alias)
+DestinationResent = written_of(ResentDestination, "DestinationResent")
 # That a support session can change. `reply` is not one: it lets mailboxes send as the name.
 SUPPORT_MEMBERS = ("enabled", "note", "labels", "block", "pause_until")
 _OUTCOMES = {
@@ -88,8 +89,9 @@ class AliasRelease(Alias):
 
 def release_of(alias: Alias, terms: ReleasedTerms) -> AliasRelease:
     """Return the answer to a release."""
-    return AliasRelease(
-        **{each.name: getattr(alias, each.name) for each in fields(alias)},
+    return extended(
+        AliasRelease,
+        alias,
         claim_undone=terms.is_undone,
         charges=[
             ReleasedCharge.from_record(each, outcome="credited" if each.is_credited else _OUTCOMES[each.status])
@@ -103,13 +105,6 @@ class DestinationResend(Body):
     """The destination that gets another confirmation."""
 
     email: Annotated[Mailbox, doc("A destination of one of your names.")]
-
-
-@with_members(reply_members(Destination))
-class DestinationResent(WriteReply):
-    """A destination, and whether another confirmation is sent to it."""
-
-    sent: Annotated[bool, doc("Whether a message is sent; false when the recipient has agreed already.")]
 
 
 class DestinationConfirmed(ConfirmedReply):

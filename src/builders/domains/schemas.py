@@ -1,6 +1,6 @@
 """Bodies and replies about account domains, and about domains on which an account can claim names."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictBool
@@ -13,7 +13,7 @@ from builders.kit.http.members import create_of, patch_of, written_of
 from builders.kit.values.docs import Interval, SeparatorRule, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, ExactAmount
-from builders.kit.values.resources import resource
+from builders.kit.values.resources import extended, resource
 
 AccountDomainWritten = written_of(AccountDomain)
 
@@ -57,10 +57,8 @@ class AccountDomainVerified(AccountDomain):
 def verified(domain: AccountDomain, proof: ProofFinding) -> AccountDomainVerified:
     """Return the answer to a verification."""
     missing = None if proof.seen is ProofSeen.FOUND else domain.challenge_value
-    return AccountDomainVerified(
-        **{each.name: getattr(domain, each.name) for each in fields(domain)},
-        checked=ProofFindingReply(status=proof.seen, found=list(proof.found), missing=missing),
-    )
+    checked = ProofFindingReply(status=proof.seen, found=list(proof.found), missing=missing)
+    return extended(AccountDomainVerified, domain, checked=checked)
 
 
 class ClaimablePriceReply(Reply):

@@ -1,7 +1,6 @@
 """Read, lock and list invoices, and advance unpaid ones. `issuance` creates and `payments` settles them."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from datetime import timedelta
 from uuid import UUID
 
@@ -33,6 +32,7 @@ from builders.kit.http.pagination import PageRequest
 from builders.kit.pages import Page
 from builders.kit.values import clock
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
+from builders.kit.values.resources import extended
 
 BATCH = 200  # invoices per transaction
 TOLERANCE = timedelta(days=1)  # a step that is later than this delays the following steps
@@ -50,9 +50,8 @@ async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invo
     invoice = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     if invoice.status is InvoiceStatus.DRAFT:
         raise InvoiceNotFound
-    own = {each.name: getattr(invoice, each.name) for each in fields(invoice)}
     lines = await store.list_lines(conn, account_id=account_id, invoice_id=invoice.id)
-    return InvoiceDetail(**{**own, "lines": lines})
+    return extended(InvoiceDetail, invoice, lines=lines)
 
 
 async def get_without_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:

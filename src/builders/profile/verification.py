@@ -6,7 +6,7 @@ refuses the change when the link is followed. So a caller cannot find out which 
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
+from builders.kit.values.resources import extended
 from builders.mail import addresses, service as mail
 from builders.mail.link_pages import Confirmation
 from builders.mail.records import Message, Status as MailStatus
@@ -237,7 +238,7 @@ async def resend(conn: Conn, *, keyring: Keyring, settings: Settings, account_id
         sender = Sender(keyring=keyring, settings=settings)
         await _send(conn, sender, account_id=account_id, purpose=purpose, email=email)
     found = await _describe(conn, account=account, stored=stored)
-    return Resent(sent=target is not None, **{each.name: getattr(found, each.name) for each in fields(found)})
+    return extended(Resent, found, sent=target is not None)
 
 
 async def begin_verification(conn: Conn, *, keyring: Keyring, settings: Settings, account_id: UUID) -> None:

@@ -20,6 +20,7 @@ from builders.kit.pages import Page
 from builders.kit.visitors import Machine
 from builders.tracking import messages, schemas
 from builders.tracking.recorder import LinkAltered, Recorder
+from builders.tracking.records import TrackedMessage
 
 router = Router(prefix="/v1/t", tags=["tracking"])
 messages_router = Router(prefix="/v1/messages", tags=["messages"])
@@ -106,15 +107,10 @@ async def follow_link(
     return Response(json.dumps({"target": u}), 200, _TARGET_HEADERS, "application/json")
 
 
-@messages_router.get("", response_model=PageReply[schemas.MessageReply], openapi_extra=BEYOND_SPEC)
-async def list_messages(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.MessageReply]:
+@messages_router.get("", response_model=PageReply[TrackedMessage], openapi_extra=BEYOND_SPEC)
+async def list_messages(caller: Reader, conn: Reads, page: PageQuery) -> Page[TrackedMessage]:
     """List the emailed notices of the account, newest first, with opens and clicks; kept for 90 days."""
-    found = await messages.list_messages(conn, account_id=caller.account_id, page=page)
-    items = [
-        schemas.MessageReply.from_record(message, opens=opens, clicks=clicks)
-        for message, opens, clicks in found.items
-    ]
-    return Page(items=items, next_cursor=found.next_cursor)
+    return await messages.list_messages(conn, account_id=caller.account_id, page=page)
 
 
 @lru_cache(maxsize=1024)

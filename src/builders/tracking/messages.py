@@ -25,9 +25,17 @@ async def list_messages(conn: Conn, *, account_id: UUID, page: PageRequest) -> P
         message_ids = [each.id for each in cut.items]
         since = ids.time_of(message_ids[-1]) - MAX_CLOCK_SKEW
         counts = await store.count(conn, account_id=account_id, message_ids=message_ids, since=since)
-    opens, clicks = (
-        [counts.get((each.id, kind), _NONE) for each in cut.items]
-        for kind in (TrackingEventKind.OPEN, TrackingEventKind.CLICK)
-    )
-    items = list(map(TrackedMessage, cut.items, opens, clicks))
+    items = [
+        TrackedMessage(
+            id=each.id,
+            template=each.template,
+            recipient=each.recipient,
+            status=each.status,
+            created_at=each.created_at,
+            sent_at=each.sent_at,
+            opens=counts.get((each.id, TrackingEventKind.OPEN), _NONE),
+            clicks=counts.get((each.id, TrackingEventKind.CLICK), _NONE),
+        )
+        for each in cut.items
+    ]
     return Page(items=items, next_cursor=cut.next_cursor)

@@ -6,9 +6,12 @@ from enum import StrEnum
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
+from pydantic import WithJsonSchema
+
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import resource
 from builders.kit.visitors import Visitor
-from builders.mail.records import Message
+from builders.mail.records import Status
 
 
 class TrackingEventKind(StrEnum):
@@ -28,6 +31,7 @@ class TrackingEvent(NamedTuple):
     visitor: Visitor
 
 
+@resource("CountReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
     """How often a message was opened, or its links were clicked."""
@@ -41,9 +45,23 @@ class Count:
     last_at: Annotated[datetime | None, doc("Time of the latest event of a person.")] = None
 
 
-class TrackedMessage(NamedTuple):
-    """A message with its opens and clicks."""
+_COUNTED = "the first 1,000 opens and clicks together count."
 
-    message: Message
-    opens: Count
-    clicks: Count
+
+@resource("MessageReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackedMessage:
+    """A notice that was emailed for the account."""
+
+    id: Annotated[UUID, doc("Identifier of the message.")]
+    template: Annotated[str, doc("Email template of the message.")]
+    recipient: Annotated[str, doc("Address of the recipient, masked.")]
+    status: Annotated[
+        Status,
+        WithJsonSchema({"type": "string", "enum": [each.value for each in Status]}),
+        doc("Delivery state of the message."),
+    ]
+    created_at: Annotated[datetime, doc("When the message was queued.")]
+    sent_at: Annotated[datetime | None, doc("When the mail server accepted it; null before.")]
+    opens: Annotated[Count, doc(f"Opens of the message; {_COUNTED}")]
+    clicks: Annotated[Count, doc(f"Clicks on links of the message; {_COUNTED}")]

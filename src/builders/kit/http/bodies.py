@@ -139,13 +139,21 @@ class Body(BaseModel):
         """Return whether the body asks for something."""
         return True
 
-    def values(self) -> dict[str, Any]:
-        """Return the values of the record's members that the body has; a list or pairs that are null are empty."""
+    def values(self, *, currency: str | None = None) -> dict[str, Any]:
+        """Return the values of the record's members that the body has; a list or pairs that are null are empty.
+
+        An amount without a currency is in `currency`. Raise Invalid when both lack one.
+        """
         return {
-            each.name: self._empty(each) if value is None else value
+            each.name: self._value(each, value, currency)
             for each in members_of(self.resource)
             for value in self._given(each.name)
         }
+
+    def _value(self, member: Member, value: Any, currency: str | None) -> Any:  # of the member's type
+        if isinstance(value, MoneyInput):
+            return value.to_money(currency, field=member.name)
+        return self._empty(member) if value is None else value
 
     def _given(self, name: str) -> Sequence[Any]:
         """Return the value of a member, if the body has it."""

@@ -1,8 +1,8 @@
-"""Members of bodies and replies that are declared once: as the fields of a record.
+"""Forms of records, whose members are declared once: as the fields of the record.
 
-The record declares each field with the type that a request accepts and with its description, such as
-`registrar: Annotated[Text | None, doc("...")] = None`. A model takes them over with `with_members`,
-after the members that it declares itself.
+The record declares a field with the type that a request accepts and with its description, such as
+`registrar: Annotated[Text | None, doc("...")] = None`. A form takes members over with a decorator, after those
+that it declares itself: `@create_of(Project, "name", slug=None)`, `@patch_of(Project, "name", "slug")`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -63,7 +63,9 @@ def _form_members(record: type, required: Sequence[str], defaults: Mapping[str, 
 
 def _form(record: type, members: Members) -> Callable[[type[B]], type[B]]:
     def add(model: type[B]) -> type[B]:
-        made = with_members(members)(model)
+        made = create_model(
+            model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **members
+        )
         made.resource = record
         return made
 
@@ -78,8 +80,15 @@ def _form_member(member: Member, default: Any) -> Any:  # an argument of create_
 
 def patch_of(record: type, *names: str) -> Callable[[type[B]], type[B]]:
     """Return a decorator of a merge patch of these members: null clears a list and what can be None."""
-    omit = {each.name for each in members_of(record)} - set(names)
-    return _form(record, patch_members(record, omit=omit))
+    known = {each.name: each for each in members_of(record)}
+    return _form(record, {name: _patch_member(known[name]) for name in names})
+
+
+def _patch_member(member: Member) -> Any:  # an argument of create_model
+    kind, text = _input(member), Field(description=member.description)
+    if member.is_list or NoneType in get_args(kind):
+        return Annotated[kind | None, text], None
+    return Annotated[kind, text, NOT_NULL], ABSENT
 
 
 def written_of(record: type[R], name: str = "") -> type[R]:

@@ -108,6 +108,11 @@ def _member(name: str, hint: Any, default: Any) -> Member:
     return Member(name, Annotated[(kind, *rules)] if rules else kind, described, default, marks)
 
 
+def extended(kind: type[R], record: Any, **more: Any) -> R:
+    """Return a record that has the members of this one, and more."""
+    return kind(**{**{each.name: getattr(record, each.name) for each in fields(record)}, **more})
+
+
 def bare(kind: Any) -> Any:
     """Return a type without its rules."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
@@ -209,7 +214,8 @@ def optional_of(record: type) -> Mapping[str, Any]:
 
 def _drop_rules(schema: JsonSchemaValue) -> None:
     for rule in _RULES & schema.keys():
-        del schema[rule]
+        if "$ref" not in str(schema[rule]):  # the names of pairs can be those of an enum
+            del schema[rule]
     inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
     for each in inner:
         if isinstance(each, dict) and "title" not in each:

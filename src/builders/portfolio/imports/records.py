@@ -143,10 +143,6 @@ class Import:
             return None
         return self.finished_at + UNDO_PERIOD
 
-    def values(self) -> dict[str, Any]:
-        """Return its fields by name, to copy them into another record."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
     @classmethod
     def of(cls, run: Run) -> "Import":
         """Return the import of a run."""

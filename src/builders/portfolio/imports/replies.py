@@ -11,6 +11,7 @@ from builders.kit.pages import Page
 from builders.kit.rows import RowResult
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
+from builders.kit.values.resources import extended
 from builders.portfolio.domain_files.amounts import (
     PortfolioExportDecision,
     PortfolioExportEntry,
@@ -43,7 +44,7 @@ PortfolioImportReply = written_of(ImportResults, "PortfolioImportReply")
 
 def import_reply(domain_import: Import, results: Page[RowResult]) -> ImportResults:
     """Return an import with results of its rows."""
-    return ImportResults(**domain_import.values(), results=results.items, next_cursor=results.next_cursor)
+    return extended(ImportResults, domain_import, results=results.items, next_cursor=results.next_cursor)
 
 
 @with_members(reply_members(DomainFields, omit={"connection_id"}))

@@ -11,6 +11,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.rows import RowOutcome
 from builders.kit.values import clock
+from builders.kit.values.resources import extended
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import ChangeSource
 from builders.portfolio.finance import sales
@@ -72,7 +73,7 @@ async def undo_import(
 
 def _undone(domain_import: Import, kept: Sequence[ImportRow], *, before_row: int | None) -> Undone:
     rows = [domain_imports.result_of(each, domain_import.source) for each in kept]
-    return Undone(**domain_import.values(), kept_rows=rows, before_row=before_row)
+    return extended(Undone, domain_import, kept_rows=rows, before_row=before_row)
 
 
 def _require_undoable(domain_import: Import) -> None:

@@ -15,7 +15,6 @@ from builders.kit.http import forms, html
 from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.forms import FormToken
-from builders.kit.http.members import values_of
 from builders.kit.http.pagination import Listing
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
@@ -29,6 +28,7 @@ from builders.portfolio.team.records import (
     NewInvite,
     Permission,
     ShownMember,
+    Team,
     TeamRole,
 )
 
@@ -82,9 +82,9 @@ async def confirm_decider(decider_id: DeciderId, access: Approver, conn: Tx) -> 
 
 
 @router.get("")
-async def get_team(access: Viewer, conn: Reads) -> schemas.TeamReply:
+async def get_team(access: Viewer, conn: Reads) -> Team:
     """Read the team of the portfolio: members, pending invitations, and your memberships in other teams."""
-    return schemas.team_reply(await members.get_team(conn, access=access))
+    return await members.get_team(conn, access=access)
 
 
 @router.post(
@@ -98,7 +98,7 @@ async def create_team_invite(
     body: schemas.TeamInviteCreate, access: Manager, conn: Tx, keyring: KeyringDep, settings: SettingsDep
 ) -> CreatedInvite:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
-    new = NewInvite(**values_of(body, NewInvite))
+    new = NewInvite(**body.values())
     return await members.invite(conn, access=access, new=new, keyring=keyring, settings=settings)
 
 

@@ -1,7 +1,7 @@
 """Members of a team: who they are, changes of their role, removal, and invitations: made, revoked and accepted."""
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from uuid import UUID
@@ -57,7 +57,7 @@ from builders.portfolio.team.records import (
     Team,
     TeamRole,
 )
-from builders.portfolio.team.roles import may_assign
+from builders.portfolio.team.roles import list_permissions, may_assign
 
 JOIN_PATH = "/v1/portfolio/team/join"
 TOKEN_BYTES = 32
@@ -100,12 +100,9 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     ]
     wanted = {access.owner_id, *(each.member_id for each in members), *(owner_id for owner_id, _ in same_mode)}
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
-    own, now, invites = accounts[access.owner_id], clock.now(), []
+    own = accounts[access.owner_id]
     since = own.created_at
     first = Member(member_id=own.id, role=TeamRole.OWNER, note=None, joined_at=since, approves_since=since)
-    if access.has(Permission.MANAGE_TEAM):
-        found = await store.list_invites(conn, account_id=access.portfolio_id)
-        invites = [each for each in found if each.status_at(now) is InviteStatus.PENDING]
     shown = [
         ShownMembership(
             team_id=owner.id,
@@ -122,7 +119,24 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     present = [
         show_member(each, accounts[each.member_id]) for each in (first, *members) if each.member_id in accounts
     ]
-    return Team(access=access, members=present, invites=invites, memberships=shown)
+    return Team(
+        team_id=own.id,
+        owner_account_id=own.id,
+        your_role=access.role,
+        members=present,
+        invites=await _list_pending(conn, access),
+        memberships=shown,
+        roles={role: list_permissions(role) for role in TeamRole},
+        count=len(present),
+    )
+
+
+async def _list_pending(conn: Conn, access: Access) -> Sequence[Invite]:
+    """Return the pending invitations; none for a role that does not manage the team."""
+    if not access.has(Permission.MANAGE_TEAM):
+        return []
+    found = await store.list_invites(conn, account_id=access.portfolio_id)
+    return [each for each in found if each.status is InviteStatus.PENDING]
 
 
 def show_member(member: Member, account: Account) -> ShownMember:

@@ -205,19 +205,19 @@ class NewInvite:
         checked(texts.canonical_email, "email"),
         doc("The address to invite; only the account with this verified address can accept."),
     ]
-    role: Annotated[TeamRole, doc("The role that the invitation gives, up to your own.")] = TeamRole.VIEWER
+    role: Annotated[TeamRole, doc("The role that the invitation gives, up to your own.")]
     message: Annotated[
         Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_MESSAGE), texts.Plain]
         | None,
         doc("Text for the invited person, shown in the email."),
-    ] = None
+    ]
     approve_plans: Annotated[
         StrictBool,
         doc("Whether the member decides about plans of the account; only the account itself gives this."),
-    ] = False
+    ]
     expires_in_hours: Annotated[
         StrictInt, Field(ge=MIN_HOURS, le=MAX_HOURS), doc("Hours until the invitation expires.")
-    ] = DEFAULT_HOURS
+    ]
 
 
 @resource("TeamMemberReply", optional={"status": "active"})
@@ -249,11 +249,16 @@ class ShownMembership:
     joined_at: Annotated[datetime, doc("When you joined.")]
 
 
+@resource("TeamReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team:
-    """A team as its members see it."""
+    """The team of the portfolio."""
 
-    access: Access
-    members: Sequence[ShownMember]  # the portfolio's own account first
-    invites: Sequence[Invite]  # pending ones; none for a role that does not manage the team
-    memberships: Sequence[ShownMembership]  # of the caller, in other portfolios
+    team_id: TeamId
+    owner_account_id: Annotated[UUID, doc("The account whose portfolio it is.")]
+    your_role: Annotated[TeamRole, doc("Your role in this team.")]
+    members: Annotated[Sequence[ShownMember], doc("The members, the portfolio's own account first.")]
+    invites: Annotated[Sequence[Invite], doc("Pending invitations; empty for roles that do not manage the team.")]
+    memberships: Annotated[Sequence[ShownMembership], doc("Other accounts' portfolios in which you are a member.")]
+    roles: Annotated[Mapping[TeamRole, Sequence[Permission]], doc("The permissions of each role.")]
+    count: Annotated[int, doc("Number of members.")]
