@@ -1,4 +1,4 @@
-"""Members of bodies and replies that derive from the fields of a record."""
+"""Forms, whose members derive from the fields of a record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ import pytest
 from pydantic import Field, StringConstraints, ValidationError
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import Body, PatchBody, Reply
-from builders.kit.http.members import create_members, patch_members, reply_members, values_of, with_members
+from builders.kit.http.bodies import Body, PatchBody
+from builders.kit.http.members import create_of, patch_of
 from builders.kit.values.money import Money
 from builders.kit.values.patches import changes_of
 
@@ -19,7 +19,7 @@ Short = Annotated[str, StringConstraints(max_length=5)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lamp:
-    """A record whose fields are declared for requests and replies."""
+    """A record whose fields are declared for requests."""
 
     name: Annotated[Short, Field(description="Its name.")] = "hall"
     note: Annotated[Short | None, Field(description="A note; null for none.")] = None
@@ -28,46 +28,38 @@ class Lamp:
     share: Annotated[Decimal | None, Field(ge=0, description="In percent.")] = None
 
 
-@with_members(create_members(Lamp))
-class _NewLamp(Body):
-    id: int
-
-
-class LampCreate(_NewLamp):
+@create_of(Lamp, "note", name="hall", rooms=(), price=None, share=None)
+class LampCreate(Body):
     """A body that creates a lamp."""
 
+    id: int
     currency: str | None = None
 
 
-@with_members(patch_members(Lamp))
+@patch_of(Lamp, "name", "note", "rooms", "price")
 class LampUpdate(PatchBody):
     """A merge patch of a lamp."""
 
 
-@with_members(reply_members(Lamp, omit={"share"}))
-class LampReply(Reply):
-    """A reply about a lamp."""
-
-
 def created(**members: Any) -> dict[str, Any]:
-    body = LampCreate.model_validate({"id": 1, **members})
-    return values_of(body, Lamp, currency=body.currency)
+    body = LampCreate.model_validate({"id": 1, "note": None, **members})
+    return body.values(currency=body.currency)
 
 
 def patched(**members: Any) -> dict[str, Any]:
-    return values_of(LampUpdate.model_validate(members), Lamp, currency="EUR")
-
-
-def schema(model: type[Body] | type[Reply], member: str) -> dict[str, Any]:
-    found: dict[str, Any] = model.model_json_schema()["properties"][member]
-    return found
+    return LampUpdate.model_validate(members).values(currency="EUR")
 
 
 def test_the_members_of_a_class_come_before_those_of_the_record() -> None:
-    assert list(LampCreate.model_fields) == ["id", "name", "note", "rooms", "price", "share", "currency"]
+    assert list(LampCreate.model_fields) == ["id", "currency", "note", "name", "rooms", "price", "share"]
 
 
-def test_an_absent_member_of_a_new_resource_has_the_default_of_the_record() -> None:
+def test_a_member_without_a_default_is_required() -> None:
+    with pytest.raises(ValidationError, match="note"):
+        LampCreate.model_validate({"id": 1})
+
+
+def test_an_absent_member_of_a_new_resource_has_the_default_of_the_form() -> None:
     assert Lamp(**created()) == Lamp()
 
 
@@ -96,7 +88,7 @@ def test_a_patch_has_only_the_members_that_were_sent() -> None:
 
 
 def test_null_clears_a_text_a_list_and_an_amount() -> None:
-    assert patched(note=None, rooms=None, price=None) == {"note": None, "rooms": (), "price": None}
+    assert patched(note=None, rooms=None, price=None) == {"note": None, "rooms": [], "price": None}
 
 
 def test_a_member_that_has_always_a_value_refuses_null() -> None:
@@ -105,15 +97,7 @@ def test_a_member_that_has_always_a_value_refuses_null() -> None:
 
 
 def test_a_patch_publishes_no_default_of_a_member_that_refuses_null() -> None:
-    assert "default" not in schema(LampUpdate, "name")
-
-
-def test_a_reply_has_the_description_without_the_rules_of_requests() -> None:
-    assert schema(LampReply, "name") == {"description": "Its name.", "title": "Name", "type": "string"}
-
-
-def test_a_reply_requires_all_members_but_the_omitted() -> None:
-    assert LampReply.model_json_schema()["required"] == ["name", "note", "rooms", "price"]
+    assert "default" not in LampUpdate.model_json_schema()["properties"]["name"]
 
 
 def test_changes_of_a_record_take_its_fields_by_name() -> None:
@@ -122,8 +106,9 @@ def test_changes_of_a_record_take_its_fields_by_name() -> None:
 
 
 def test_a_patch_takes_no_member_that_its_body_does_not_have() -> None:
-    @with_members(patch_members(Lamp, omit={"share"}))
-    class Named(PatchBody):
-        """A patch without the share."""
+    assert patched(name="desk", share="nonsense") == {"name": "desk"}
 
-    assert values_of(Named.model_validate({"name": "desk", "share": "nonsense"}), Lamp) == {"name": "desk"}
+
+def test_a_form_has_no_member_that_the_record_does_not_have() -> None:
+    with pytest.raises(KeyError, match="colour"):
+        patch_of(Lamp, "colour")

@@ -5,7 +5,7 @@ The record declares a field with the type that a request accepts and with its de
 that it declares itself: `@create_of(Project, "name", slug=None)`, `@patch_of(Project, "name", "slug")`.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, make_dataclass, replace
 from functools import lru_cache
 from types import NoneType
@@ -14,10 +14,10 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, Field, create_model
 
 from builders.kit.callers import Caller
-from builders.kit.http.bodies import ABSENT, NOT_NULL, WARNINGS, Body, PatchBody, UnknownField
+from builders.kit.http.bodies import ABSENT, NOT_NULL, WARNINGS, Body, UnknownField
 from builders.kit.pages import Page
 from builders.kit.values.money import MoneyInput
-from builders.kit.values.resources import OF_CALLER, Member, members_of, names, optional_of, reply_type, resource
+from builders.kit.values.resources import OF_CALLER, Member, members_of, names, optional_of, resource
 
 M = TypeVar("M", bound=BaseModel)
 B = TypeVar("B", bound=Body)
@@ -26,23 +26,12 @@ Members = Mapping[str, Any]  # the arguments of create_model, by name
 _KEY = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
 
 
-def with_members(members: Members) -> Callable[[type[M]], type[M]]:
-    """Return a decorator that adds members to a model, after its own."""
-
-    def add(model: type[M]) -> type[M]:
-        return create_model(
-            model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **members
-        )
-
-    return add
-
-
 def create_of(record: type, *required: str, **defaults: Any) -> Callable[[type[B]], type[B]]:
     """Return a decorator of a body that creates a record: with these members, some of which have a default.
 
     A member whose default is None can be null, too.
     """
-    return _form(record, _form_members(record, required, defaults))
+    return form_of(record, _form_members(record, required, defaults))
 
 
 def manifest_of(record: type, *required: str, **defaults: Any) -> Callable[[type[B]], type[B]]:
@@ -50,7 +39,7 @@ def manifest_of(record: type, *required: str, **defaults: Any) -> Callable[[type
 
     A default that can be called, such as `list`, makes the value of an absent member.
     """
-    return _form(record, {"key": (_KEY, ...), **_form_members(record, required, defaults)})
+    return form_of(record, {"key": (_KEY, ...), **_form_members(record, required, defaults)})
 
 
 def _form_members(record: type, required: Sequence[str], defaults: Mapping[str, Any]) -> Members:
@@ -61,7 +50,9 @@ def _form_members(record: type, required: Sequence[str], defaults: Mapping[str, 
     }
 
 
-def _form(record: type, members: Members) -> Callable[[type[B]], type[B]]:
+def form_of(record: type, members: Members) -> Callable[[type[B]], type[B]]:
+    """Return a decorator of a form of a record: with these members, after those that it declares itself."""
+
     def add(model: type[B]) -> type[B]:
         made = create_model(
             model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **members
@@ -81,7 +72,7 @@ def _form_member(member: Member, default: Any) -> Any:  # an argument of create_
 def patch_of(record: type, *names: str) -> Callable[[type[B]], type[B]]:
     """Return a decorator of a merge patch of these members: null clears a list and what can be None."""
     known = {each.name: each for each in members_of(record)}
-    return _form(record, {name: _patch_member(known[name]) for name in names})
+    return form_of(record, {name: _patch_member(known[name]) for name in names})
 
 
 def _patch_member(member: Member) -> Any:  # an argument of create_model
@@ -128,56 +119,6 @@ def shown(result: R, caller: Caller) -> R:
 @lru_cache(maxsize=256)  # more than there are records
 def _of_caller(record: Any) -> Sequence[str]:
     return [each.name for each in members_of(record) if OF_CALLER in each.marks] if record in names() else ()
-
-
-def create_members(record: type, *, omit: Collection[str] = ()) -> Members:
-    """Return the members of a body that creates what the record describes; a default is the record's."""
-    return {
-        each.name: (Annotated[_input(each), Field(description=each.description)], each.default)
-        for each in members_of(record)
-        if each.name not in omit
-    }
-
-
-def patch_members(record: type, *, omit: Collection[str] = ()) -> Members:
-    """Return the members of a merge patch: null clears a list and what can be None; other members refuse it."""
-    return {
-        each.name: (Annotated[_input(each) | None, Field(description=each.description)], None)
-        if each.is_list or NoneType in get_args(each.kind)
-        else (Annotated[_input(each), Field(description=each.description), NOT_NULL], ABSENT)
-        for each in members_of(record)
-        if each.name not in omit
-    }
-
-
-def reply_members(record: type, *, omit: Collection[str] = ()) -> Members:
-    """Return the members of a reply: without the rules of requests, and with decimals as text."""
-    return {
-        each.name: (Annotated[(reply_type(each.kind), Field(description=each.description), *each.marks)], ...)
-        for each in members_of(record)
-        if each.name not in omit
-    }
-
-
-def values_of(body: Body, record: type, *, currency: str | None = None) -> dict[str, Any]:
-    """Return the values of the record's fields that the body has; of a patch, those that were sent.
-
-    An amount without a currency is in `currency`. Raise Invalid when both lack one.
-    """
-    names = set(type(body).model_fields)
-    if isinstance(body, PatchBody):
-        names &= body.model_fields_set  # which also holds unknown members
-    return {
-        each.name: _value(each, getattr(body, each.name), currency)
-        for each in members_of(record)
-        if each.name in names
-    }
-
-
-def _value(member: Member, value: Any, currency: str | None) -> Any:
-    if isinstance(value, MoneyInput):
-        return value.to_money(currency, field=member.name)
-    return () if value is None and member.is_list else value
 
 
 def _input(member: Member) -> Any:  # a type

@@ -318,5 +318,6 @@ class MoneyInput:
 
 
 def published(pattern: str, **bounds: float) -> WithJsonSchema:
-    """Return the schema: text of this pattern, which names the decimals, or a number within the bounds."""
-    return WithJsonSchema({"anyOf": [{"type": "number", **bounds}, {"type": "string", "pattern": pattern}]})
+    """Return the schema of requests: text of this pattern, which names the decimals, or a number in the bounds."""
+    accepted = [{"type": "number", **bounds}, {"type": "string", "pattern": pattern}]
+    return WithJsonSchema({"anyOf": accepted}, mode="validation")

@@ -20,7 +20,7 @@ from builders.kit.rows import summarize
 from builders.portfolio.domains import changes, lookups, replies, schemas
 from builders.portfolio.domains.errors import DomainLimit, DomainsChanged, DuplicateDomain
 from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, ListFilters
-from builders.portfolio.domains.records import FIGURE_ORDERS, ChangeSource, DomainSort, RecordedChange
+from builders.portfolio.domains.records import FIGURE_ORDERS, ChangeSource, DomainSort, RecordedChange, UsedTag
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.team.access import allows, require
@@ -72,10 +72,15 @@ async def list_domains(
     )
 
 
-@router.post("/domains", status_code=201, responses=problems(DuplicateDomain, DomainLimit, EntryLimitReached))
+@router.post(
+    "/domains",
+    status_code=201,
+    response_model=replies.PortfolioDomainWritten,
+    responses=problems(DuplicateDomain, DomainLimit, EntryLimitReached),
+)
 async def add_domain(
     body: schemas.PortfolioDomainCreate, access: Writer, conn: Tx
-) -> replies.PortfolioDomainWritten:
+) -> replies.PortfolioDomainDetail:
     """Add a domain to the portfolio. Only its name is required."""
     new, today = body.new_domain(), await get_today(conn, account_id=access.portfolio_id)
     added = await changes.add_domain(
@@ -86,7 +91,7 @@ async def add_domain(
         member_id=access.member_id,
     )
     figures = await lookups.find_figures(conn, access=access, domain=added, today=today)
-    return replies.written_reply(added, figures, today)
+    return replies.detail_reply(added, figures, today)
 
 
 @router.post(
@@ -133,10 +138,10 @@ async def get_domain(domain_id: DomainKey, access: Reader, conn: Reads) -> repli
     return replies.detail_reply(found, figures, today)
 
 
-@router.patch("/domains/{domain_id}", openapi_extra=BEYOND_SPEC)
+@router.patch("/domains/{domain_id}", response_model=replies.PortfolioDomainWritten, openapi_extra=BEYOND_SPEC)
 async def update_domain(
     domain_id: DomainKey, body: schemas.PortfolioDomainUpdate, access: Writer, conn: Tx
-) -> replies.PortfolioDomainWritten:
+) -> replies.PortfolioDomainDetail:
     """Change a domain with a merge patch. Its name does not change."""
     found = await lookups.lock_domain(conn, account_id=access.portfolio_id, key=domain_id)
     today = await get_today(conn, account_id=access.portfolio_id)
@@ -150,7 +155,7 @@ async def update_domain(
         member_id=access.member_id,
     )
     figures = await lookups.find_figures(conn, access=access, domain=changed, today=today)
-    return replies.written_reply(changed, figures, today)
+    return replies.detail_reply(changed, figures, today)
 
 
 @router.get("/domains/{domain_id}/history", openapi_extra=BEYOND_SPEC)
@@ -170,7 +175,6 @@ async def list_history(
     openapi_extra=BEYOND_SPEC,
     dependencies=[heavy(is_short=True)],  # counts the tags of all domains
 )
-async def list_tags(access: Reader, conn: Reads) -> Listing[replies.PortfolioTagReply]:
+async def list_tags(access: Reader, conn: Reads) -> Listing[UsedTag]:
     """List the tags of the portfolio with the number of their domains: the 5,000 most frequent at most."""
-    found = await lookups.list_tags(conn, account_id=access.portfolio_id)
-    return Listing(items=[replies.PortfolioTagReply(tag=tag, count=count) for tag, count in found])
+    return Listing(items=await lookups.list_tags(conn, account_id=access.portfolio_id))

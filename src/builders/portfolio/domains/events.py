@@ -134,8 +134,7 @@ _BY_STATUS: Mapping[PortfolioDomainStatus, Event] = {
 
 def domain_data(domain: Domain, changed: Sequence[str] = ()) -> PortfolioDomainData:
     """Return the data of an event about the domain, of which these members changed."""
-    members = values_of(domain, PortfolioDomainData)
-    return PortfolioDomainData(domain_unicode=domain.unicode, changed=list(changed), **members)
+    return PortfolioDomainData(changed=list(changed), **values_of(domain, PortfolioDomainData))
 
 
 async def publish(conn: Conn, *, account_id: UUID, changes: Sequence[Change]) -> None:

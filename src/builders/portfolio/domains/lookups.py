@@ -26,6 +26,7 @@ from builders.portfolio.domains.records import (
     PortfolioDomainStatus,
     RecordedChange,
     RegistryCheck,
+    UsedTag,
 )
 from builders.portfolio.domains.store import domains as store, pages, rdap
 from builders.portfolio.domains.store.pages import ListedRow
@@ -204,8 +205,8 @@ async def list_batch(
     )
 
 
-async def list_tags(conn: Conn, *, account_id: UUID, limit: int = MAX_TAGS_LISTED) -> Sequence[tuple[str, int]]:
-    """Return the tags of a portfolio with the most domains, each with their number."""
+async def list_tags(conn: Conn, *, account_id: UUID, limit: int = MAX_TAGS_LISTED) -> Sequence[UsedTag]:
+    """Return the tags of a portfolio with the most domains."""
     return await store.count_tags(conn, account_id=account_id, limit=limit)
 
 

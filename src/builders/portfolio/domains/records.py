@@ -1,7 +1,7 @@
 """Records of the portfolio's domains, and the bounds of their fields."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -11,16 +11,18 @@ from uuid import UUID
 from builders.kit.rows import RowOutcome, RowProblem, RowResult
 from builders.kit.values import domain_names
 from builders.kit.values.days import Day
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, UpdatedAt, doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes, changes_of
-from builders.kit.values.resources import MONEY, resource
+from builders.kit.values.resources import HIDDEN, MONEY, extended, members_of, resource
 from builders.portfolio.domains.fields import Flag, Hosts, Moment, Notes, Percent, Tags, Text
 from builders.portfolio.ledger.records import Totals
 
 MAX_STATUSES = 30
 MAX_BULK = 1_000  # domains of one call
 MAX_DAYS = 3_650  # of the filter by expiry
+AskingPrice = Annotated[Money | None, doc("Price that you ask for the domain."), MONEY]
+EstimatedValue = Annotated[Money | None, doc("Your estimate of the value of the domain."), MONEY]
 # A renewal moves the expiry by a year or more; a correction of it, by days.
 RENEWED = timedelta(days=180)
 
@@ -181,16 +183,17 @@ class DomainFields:
         Sequence[str], doc("Statuses at the registry as EPP names them, such as `clientHold`.")
     ] = ()
     renewal_price: Annotated[Money | None, doc("Price of one more year; null when unknown."), MONEY] = None
-    asking_price: Annotated[Money | None, doc("Price that you ask for the domain."), MONEY] = None
+    asking_price: AskingPrice = None
     min_offer: Annotated[Money | None, doc("Lowest offer that you consider."), MONEY] = None
-    estimated_value: Annotated[Money | None, doc("Your estimate of the value of the domain."), MONEY] = None
+    estimated_value: EstimatedValue = None
     tags: Annotated[Tags, doc("Your tags, in lower case. An array in a request replaces all of them.")] = ()
     folder: Annotated[Text | None, doc("Your folder.")] = None
     notes: Annotated[Notes | None, doc("Your notes.")] = None
     pinned: Annotated[Flag, doc("Whether you keep the domain independently of its figures.")] = False
 
 
-FIELDS = tuple(each.name for each in fields(DomainFields))
+DEFAULTS = {each.name: each.default for each in members_of(DomainFields)}
+FIELDS = tuple(DEFAULTS)
 REPORTED = frozenset({"connection_id", "expiry_source", "epp_statuses"})  # by registrars and registries alone
 DomainPatch: TypeAlias = Changes[DomainFields]
 domain_patch = changes_of(DomainFields)
@@ -203,18 +206,27 @@ class NewDomain(DomainFields):
     name: DomainName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Domain(DomainFields):
-    """A domain of a portfolio."""
-
+@dataclass(frozen=True, kw_only=True)  # no slots: only one base of a class can have them
+class _Identity:
     id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
     domain: domain_names.DomainName
-    unicode: str
-    tld: str
+    unicode: Annotated[str, HIDDEN]
+    tld: Annotated[str, doc("Public suffix that the name is registered below, such as `co.uk`.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain(DomainFields, _Identity):  # the members of the last one come first
+    """A domain of a portfolio."""
+
     # As last published.
     lifecycle: Annotated[Lifecycle | None, doc("State of the registration; null when unknown.")]
-    created_at: datetime
-    updated_at: datetime
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+
+    @property
+    def domain_unicode(self) -> str:
+        """Return the name as people read it."""
+        return self.unicode
 
     @property
     def own_share(self) -> Decimal:
@@ -230,6 +242,15 @@ class Figures:
 
     totals: Totals
     renewal_price_base: Money | None  # in the base currency; None for no price and for one without a rate
+
+
+@resource("PortfolioTagReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedTag:
+    """A tag of a portfolio."""
+
+    tag: Annotated[str, doc("The tag, in lower case.")]
+    count: Annotated[int, doc("Number of domains that have it.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,7 +324,7 @@ class EditedRow(RowResult):
     @classmethod
     def of(cls, row: RowResult, *, changes: Sequence[MemberChange] = ()) -> Self:
         """Return a result with what changes."""
-        return cls(**{each.name: getattr(row, each.name) for each in fields(row)}, changes=changes)
+        return extended(cls, row, changes=changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,19 +1,17 @@
 """Replies of the portfolio's domains."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, Literal
-from uuid import UUID
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
-from builders.kit.http.bodies import Reply, WriteReply
+from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply
-from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.members import written_of
 from builders.kit.http.pagination import PageReply
 from builders.kit.pages import Page
-from builders.kit.values.docs import CreatedAt, UpdatedAt, doc
-from builders.kit.values.domain_names import DomainName
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
-from builders.kit.values.resources import MONEY, members_of
+from builders.kit.values.resources import MONEY, extended, members_of, resource
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import (
     FIGURES,
@@ -26,6 +24,7 @@ from builders.portfolio.domains.records import (
     RecordedChange,
 )
 from builders.portfolio.domains.today import Today
+from builders.portfolio.team.visibility import visible
 
 _REDACTED: Mapping[str, None] = dict.fromkeys(
     ["finance", *FIGURES, *(each.name for each in members_of(DomainFields) if MONEY in each.marks)]
@@ -40,19 +39,11 @@ class PortfolioTotals(Reply):
     unconverted: Annotated[int, doc("Entries without an exchange rate, which the figures do not contain.")]
 
 
-@with_members(reply_members(DomainFields))
-class _StoredDomain(Reply):
-    id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: DomainName
-    domain_unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
-    tld: Annotated[str, doc("Public suffix that the name is registered below, such as `co.uk`.")]
-
-
-class PortfolioDomainReply(_StoredDomain):
+@resource("PortfolioDomainReply", computed={"domain_unicode": "The name in Unicode; for most names the same."})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortfolioDomainReply(Domain):
     """A domain of a portfolio."""
 
-    created_at: CreatedAt
-    updated_at: UpdatedAt
     days_to_expiry: Annotated[
         int | None,
         doc(
@@ -69,33 +60,36 @@ class PortfolioDomainReply(_StoredDomain):
             "keep it. Null: the expiry is unknown, or you no longer hold the domain."
         ),
     ]
-    roi: Annotated[float | None, doc("`net` per unit of `cost`, such as 0.5; null without costs.")]
+    roi: Annotated[float | None, doc("`net` per unit of `cost`, such as 0.5; null without costs."), MONEY]
     net: Annotated[
         Money | None,
         doc(
             "All receipts less all payments, up to today in the present holding period, in the base currency: "
             "`net_position` of the domain's finance."
         ),
+        MONEY,
     ]
-    cost: Annotated[Money | None, doc("Of them the costs of buying and holding the domain, less refunds.")]
-    income: Annotated[Money | None, doc("Of them the income of holding the domain.")]
+    cost: Annotated[Money | None, doc("Of them the costs of buying and holding the domain, less refunds."), MONEY]
+    income: Annotated[Money | None, doc("Of them the income of holding the domain."), MONEY]
     renewal_price_base: Annotated[
-        Money | None, doc("`renewal_price` in the base currency at the rate of today; null without a rate.")
+        Money | None, doc("`renewal_price` in the base currency at the rate of today; null without a rate."), MONEY
     ]
-    finance: Annotated[PortfolioTotals | None, doc("Figures; null when your role does not see money.")]
+    finance: Annotated[PortfolioTotals | None, doc("Figures; null when your role does not see money."), MONEY]
     redacted: Annotated[
-        list[Literal["finance"]], doc("`finance`: your role does not see money, so every price and share is null.")
-    ]
+        Sequence[Literal["finance"]],
+        doc("`finance`: your role does not see money, so every price and share is null."),
+    ] = ()
 
 
+@resource("PortfolioDomainDetail")
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PortfolioDomainDetail(PortfolioDomainReply):
     """A domain of a portfolio, with the dates of its deletion if it is not renewed."""
 
     drop_dates: Annotated[DropDates, doc("Deletion dates by the rules of the top-level domain.")]
 
 
-class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
-    """A domain after a change."""
+PortfolioDomainWritten = written_of(PortfolioDomainDetail, "PortfolioDomainWritten")
 
 
 class PortfolioEdited(BulkReply):
@@ -109,21 +103,23 @@ class PortfolioExpiriesHandedOver(BulkReply):
     """The result for the expiry of each domain: `updated` if a registry decides it from now on."""
 
 
-class PortfolioTagReply(Reply):
-    """A tag of a portfolio."""
-
-    tag: Annotated[str, doc("The tag, in lower case.")]
-    count: Annotated[int, doc("Number of domains that have it.")]
-
-
 def detail_reply(domain: Domain, figures: Figures | None, today: Today) -> PortfolioDomainDetail:
-    """Return a domain that was read; without figures its money is omitted."""
-    return PortfolioDomainDetail.from_record(domain, **_computed(domain, figures, today))
-
-
-def written_reply(domain: Domain, figures: Figures | None, today: Today) -> PortfolioDomainWritten:
-    """Return a domain that was written; without figures its money is omitted."""
-    return PortfolioDomainWritten.from_record(domain, **_computed(domain, figures, today))
+    """Return a domain for display; without figures its money is omitted."""
+    totals = figures and figures.totals
+    shown = extended(
+        PortfolioDomainDetail,
+        domain,
+        days_to_expiry=lifecycle.days_to_expiry(domain.expires_at, today),
+        lifecycle=lifecycle.lifecycle_of(domain, today),
+        drop_dates=lifecycle.drop_dates(domain),
+        roi=totals and totals.roi,
+        net=totals and totals.net_position,
+        cost=totals and totals.total_cost,
+        income=totals and totals.total_income,
+        renewal_price_base=figures and figures.renewal_price_base,
+        finance=totals and PortfolioTotals.from_record(totals),
+    )
+    return visible(shown, shows_finance=figures is not None)
 
 
 def history_reply(page: Page[RecordedChange], *, shows_finance: bool) -> PageReply[RecordedChange]:
@@ -134,28 +130,3 @@ def history_reply(page: Page[RecordedChange], *, shows_finance: bool) -> PageRep
         redacted: Sequence[Literal["finance"]] = [] if len(shown) == len(each.changes) else ["finance"]
         items.append(replace(each, changes=shown, redacted=redacted))
     return PageReply[RecordedChange](items=items, next_cursor=page.next_cursor)
-
-
-def _computed(domain: Domain, figures: Figures | None, today: Today) -> dict[str, Any]:
-    share = domain.revenue_share
-    return {
-        "domain_unicode": domain.unicode,
-        "revenue_share": None if share is None else str(share),
-        "days_to_expiry": lifecycle.days_to_expiry(domain.expires_at, today),
-        "lifecycle": lifecycle.lifecycle_of(domain, today),
-        "drop_dates": lifecycle.drop_dates(domain),
-        **(_REDACTED if figures is None else _shown(figures)),
-        "redacted": ["finance"] if figures is None else [],
-    }
-
-
-def _shown(figures: Figures) -> dict[str, Any]:
-    totals = figures.totals
-    return {
-        "roi": totals.roi,
-        "net": totals.net_position,
-        "cost": totals.total_cost,
-        "income": totals.total_income,
-        "renewal_price_base": figures.renewal_price_base,
-        "finance": totals,
-    }

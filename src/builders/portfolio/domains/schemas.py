@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import CURRENCY_PATTERN, Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
-from builders.kit.http.members import create_members, patch_members, values_of, with_members
+from builders.kit.http.members import create_of, patch_of
 from builders.kit.rows import RowProblem, row_problems
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
@@ -18,6 +18,8 @@ from builders.portfolio.domains import names, records
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.fields import ShownDigest, Tags
 from builders.portfolio.domains.records import (
+    DEFAULTS,
+    FIELDS,
     REPORTED,
     DomainEdit,
     DomainFields,
@@ -47,6 +49,9 @@ Currency = Annotated[
 ]
 
 
+_NEW = {name: default for name, default in DEFAULTS.items() if name not in {"status", *REPORTED}}
+
+
 class PortfolioPurchase(Body, extra="forbid"):
     """The price of the purchase or registration of a new domain, recorded as an entry of the ledger."""
 
@@ -62,8 +67,10 @@ class PortfolioPurchase(Body, extra="forbid"):
     )
 
 
-@with_members(create_members(DomainFields, omit={"status", *REPORTED}))
-class _NewDomain(Body):
+@create_of(DomainFields, **_NEW)
+class PortfolioDomainCreate(Body):
+    """A domain to add. Only its name is required; `name` is accepted for `domain`."""
+
     domain: Annotated[
         NameText,
         Field(
@@ -72,11 +79,6 @@ class _NewDomain(Body):
         ),
     ]
     status: Annotated[PortfolioDomainStatus | None, doc("By default that of `ownership`.")] = None
-
-
-class PortfolioDomainCreate(_NewDomain):
-    """A domain to add. Only its name is required; `name` is accepted for `domain`."""
-
     currency: Currency = None
     purchase: Annotated[PortfolioPurchase | None, doc("The price of the purchase or registration.")] = None
 
@@ -100,26 +102,23 @@ class PortfolioDomainCreate(_NewDomain):
 
         Raise Invalid for an amount without a currency, and for a counterparty of an owned domain.
         """
-        values = values_of(self, DomainFields, currency=self.currency)
+        values = self.values(currency=self.currency)
         _refuse_counterparty(values, values["ownership"])
         status = self.status or PortfolioDomainStatus(values["ownership"].value)
         return NewDomain(name=names.parse_name(self.domain), **{**values, "status": status})
 
 
-@with_members(patch_members(DomainFields, omit={"ownership", *REPORTED}))
-class _ChangedDomain(PatchBody):
+@patch_of(DomainFields, *(name for name in FIELDS if name not in {"ownership", *REPORTED}))
+class PortfolioDomainUpdate(PatchBody):
+    """A merge patch of a domain. The name does not change: remove the domain and add the other one."""
+
+    conditions: ClassVar[frozenset[str]] = frozenset({"currency"})
+
     ownership: Annotated[
         Ownership,
         doc("Legal basis on which you hold the domain; `owned` clears the counterparty and the share."),
         NOT_NULL,
     ] = ABSENT
-
-
-class PortfolioDomainUpdate(_ChangedDomain):
-    """A merge patch of a domain. The name does not change: remove the domain and add the other one."""
-
-    conditions: ClassVar[frozenset[str]] = frozenset({"currency"})
-
     currency: Currency = None
 
     def patch(self, *, ownership: Ownership) -> DomainPatch:
@@ -127,7 +126,7 @@ class PortfolioDomainUpdate(_ChangedDomain):
 
         Raise Invalid for an amount without a currency, and for a counterparty of an owned domain.
         """
-        values = values_of(self, DomainFields, currency=self.currency)
+        values = self.values(currency=self.currency)
         _refuse_counterparty(values, values.get("ownership", ownership))
         return DomainPatch(values)
 

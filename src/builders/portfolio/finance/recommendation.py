@@ -11,6 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from builders.kit.values.docs import doc
+from builders.kit.values.money import Money
+from builders.kit.values.resources import extended, resource
 
 SALE_PROBABILITY = Decimal("0.01")  # that a domain is sold within a year: one of a hundred
 CLEAR_SCORE = 20  # from here on the advice is keep, and from its negative drop
@@ -63,6 +70,32 @@ class Recommendation:
     score: int | None  # -100 (drop) to 100 (keep); None when the renewal price is unknown
     expected_gain: Decimal | None  # of one more year; None when the renewal price is unknown
     reasons: Sequence[AdviceReason]
+
+
+@resource("FinanceRecommendationReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRecommendation:
+    """Advice on the next renewal, based on few facts. It has no effect."""
+
+    advice: Annotated[
+        RenewalAdvice,
+        Field(serialization_alias="verdict", description="Keep it, drop it, or review missing data."),
+    ]
+    score: Annotated[int | None, doc("-100 (drop) to 100 (keep); null when the renewal price is unknown.")]
+    expected_gain: Annotated[
+        Money | None,
+        doc(
+            f"Expected value of a renewal: {SALE_PROBABILITY} of the price after commission, and the income "
+            "of the last 12 months, less the renewal price, in the base currency."
+        ),
+    ]
+    reasons: Annotated[Sequence[AdviceReason], doc("Facts for or against it.")]
+
+    @classmethod
+    def of(cls, advice: Recommendation, *, currency: str) -> Self:
+        """Return advice for display, whose amounts are in this currency."""
+        gain = advice.expected_gain
+        return extended(cls, advice, expected_gain=None if gain is None else Money(gain, currency).quantized())
 
 
 def recommend(inputs: RecommendationInputs) -> Recommendation:

@@ -7,21 +7,17 @@ from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.bodies import WARNINGS, Reply, UnknownField, WriteReply
-from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import CountedPageReply
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money
 from builders.kit.values.resources import MONEY
-from builders.portfolio.domains.records import FIELDS, DomainFields, PortfolioDomainStatus
+from builders.portfolio.domains.records import AskingPrice, EstimatedValue, PortfolioDomainStatus
 from builders.portfolio.finance.calculation import FigureWarning
 from builders.portfolio.finance.messages import MESSAGES
-from builders.portfolio.finance.recommendation import SALE_PROBABILITY, AdviceReason, RenewalAdvice
+from builders.portfolio.finance.recommendation import ShownRecommendation
 from builders.portfolio.finance.records import (
-    VALUES,
     ChangedField,
     DomainFinance,
     HoldingPeriod,
@@ -97,24 +93,6 @@ class FinanceSaleReply(Reply):
     installments: Annotated[list[Installment], doc("Instalments.")]
 
 
-class FinanceRecommendationReply(Reply):
-    """Advice on the next renewal, based on few facts. It has no effect."""
-
-    advice: Annotated[
-        RenewalAdvice,
-        Field(serialization_alias="verdict", description="Keep it, drop it, or review missing data."),
-    ]
-    score: Annotated[int | None, doc("-100 (drop) to 100 (keep); null when the renewal price is unknown.")]
-    expected_gain: Annotated[
-        Money | None,
-        doc(
-            f"Expected value of a renewal: {SALE_PROBABILITY} of the price after commission, and the income "
-            "of the last 12 months, less the renewal price."
-        ),
-    ]
-    reasons: Annotated[list[AdviceReason], doc("Facts for or against it.")]
-
-
 class FinancePeriodReply(Reply):
     """What the domain cost and earned from a purchase to its sale."""
 
@@ -150,13 +128,14 @@ class FinancePeriodReply(Reply):
     holding_days: Annotated[int | None, doc("Days from the acquisition until the sale, or until `as_of`.")]
 
 
-@with_members(reply_members(DomainFields, omit=set(FIELDS) - set(VALUES)))
 class _DomainShown(Reply):
     domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
     domain: DomainName
     status: Annotated[PortfolioDomainStatus, doc("Status of the domain in your portfolio.")]
     base_currency: Annotated[CurrencyCode, doc("Currency of the figures.")]
     as_of: Annotated[date, doc("Day of the figures, which exclude later entries.")]
+    asking_price: AskingPrice
+    estimated_value: EstimatedValue
 
 
 class FinanceReply(FinancePeriodReply, WriteReply, _DomainShown):  # the members of the last one come first
@@ -182,7 +161,7 @@ class FinanceReply(FinancePeriodReply, WriteReply, _DomainShown):  # the members
         list[UUID], doc("Entries without an exchange rate, which are excluded from the figures."), MONEY
     ]
     recommendation: Annotated[
-        FinanceRecommendationReply | None, doc("Advice; null for a domain that you do not hold."), MONEY
+        ShownRecommendation | None, doc("Advice; null for a domain that you do not hold."), MONEY
     ]
     warnings: Annotated[WARNINGS, MONEY] = []  # noqa: RUF012 - pydantic copies it
     redacted: Annotated[
@@ -261,8 +240,7 @@ def _computed(finance: DomainFinance, *, year: int | None = None) -> dict[str, A
         "entries": [_entry(each) for each in entries[-MAX_SHOWN:]],
         "entries_count": len(finance.entries),
         "unconverted": [entry.id for each in finance.begun for entry in each.figures.unconverted],
-        "recommendation": advice
-        and FinanceRecommendationReply.from_record(advice, expected_gain=money(advice.expected_gain)),
+        "recommendation": advice and ShownRecommendation.of(advice, currency=finance.base_currency),
         "warnings": _warnings(finance.warnings, finance),
         "redacted": [],
     }

@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field, StrictInt, StringConstraints
 
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
-from builders.kit.http.members import patch_members, values_of, with_members
+from builders.kit.http.members import patch_of
 from builders.kit.values import money, texts
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
@@ -208,8 +208,13 @@ class EntryCreate(Body, extra="forbid"):
         )
 
 
-@with_members(patch_members(DomainFields, omit=set(FIELDS) - DOMAIN_MEMBERS))
-class _FinanceUpdate(PatchBody):
+@patch_of(DomainFields, *(name for name in FIELDS if name in DOMAIN_MEMBERS))
+class FinanceUpdate(PatchBody):
+    """A merge patch of the finance of a domain; null clears a member."""
+
+    conditions = frozenset({"currency"})
+    refuses_similar = True
+
     acquisition: Annotated[AcquisitionUpdate | None, doc("How the domain was acquired; null voids the entry.")] = (
         None
     )
@@ -232,13 +237,6 @@ class _FinanceUpdate(PatchBody):
         BaseCurrency, doc("Base currency of the whole portfolio: every entry is converted again."), NOT_NULL
     ] = ABSENT
 
-
-class FinanceUpdate(_FinanceUpdate):
-    """A merge patch of the finance of a domain; null clears a member."""
-
-    conditions = frozenset({"currency"})
-    refuses_similar = True
-
     @property
     def changes_domain(self) -> bool:
         """Return whether a member is one of the domain itself, which an accountant does not change."""
@@ -253,7 +251,7 @@ class FinanceUpdate(_FinanceUpdate):
             ),
             sale=self.patch_of("sale", None if sale is None else sale.changes(base_currency)),
             sale_id=None if sale is None else sale.id,
-            domain=DomainPatch(values_of(self, DomainFields, currency=self.currency or base_currency)),
+            domain=DomainPatch(self.values(currency=self.currency or base_currency)),
             entries_add=[
                 each.fields(at, base_currency, today=today) for at, each in enumerate(self.entries_add or ())
             ],

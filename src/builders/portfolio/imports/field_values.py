@@ -1,18 +1,16 @@
 """Values of a domain's fields as JSON: before and after an import, so that an undo restores them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, DomainPatch, ExpirySource
+from builders.portfolio.domains.records import DEFAULTS, FIELDS, Domain, DomainFields, DomainPatch, ExpirySource
 
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
     name: TypeAdapter(hint) for name, hint in get_type_hints(DomainFields).items() if name in FIELDS
 }
 FieldValues = Mapping[str, Any]  # JSON by field
-_DEFAULTS: Mapping[str, Any] = {each.name: each.default for each in fields(DomainFields)}
 _OF_REGISTRIES = frozenset({"connection_id", "epp_statuses"})  # which no request sets
 _EXPIRY = frozenset({"expires_at", "expiry_source"})
 
@@ -25,7 +23,7 @@ def list_changes(before: Domain, after: Domain) -> tuple[FieldValues, FieldValue
 
 def values_of_added(domain: Domain) -> FieldValues:
     """Return the values of the fields that an added domain has."""
-    return _values(domain, [name for name in FIELDS if not _is_same(getattr(domain, name), _DEFAULTS[name])])
+    return _values(domain, [name for name in FIELDS if not _is_same(getattr(domain, name), DEFAULTS[name])])
 
 
 def list_changed_since(domain: Domain, added: FieldValues, registry: Mapping[str, Any]) -> Sequence[str]:
@@ -33,7 +31,7 @@ def list_changed_since(domain: Domain, added: FieldValues, registry: Mapping[str
 
     Values of the registry are not changes: `registry` is what it said last. A registrar connection is none either.
     """
-    expected = {name: _read(name, added[name]) if name in added else _DEFAULTS[name] for name in FIELDS}
+    expected = {name: _read(name, added[name]) if name in added else DEFAULTS[name] for name in FIELDS}
     differing = [name for name in FIELDS if not _is_same(getattr(domain, name), expected[name])]
     ignored = _OF_REGISTRIES | (_EXPIRY if domain.expiry_source is ExpirySource.RDAP else frozenset())
     shown = _values(domain, [name for name in differing if name not in ignored])

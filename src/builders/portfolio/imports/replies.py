@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from uuid import UUID
 
 from builders.kit.http.bodies import Reply
-from builders.kit.http.members import reply_members, with_members, written_of
+from builders.kit.http.members import written_of
 from builders.kit.http.pagination import NextCursor
 from builders.kit.pages import Page
 from builders.kit.rows import RowResult
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
-from builders.kit.values.resources import extended
+from builders.kit.values.resources import HIDDEN, extended, resource
 from builders.portfolio.domain_files.amounts import (
     PortfolioExportDecision,
     PortfolioExportEntry,
@@ -47,15 +48,14 @@ def import_reply(domain_import: Import, results: Page[RowResult]) -> ImportResul
     return extended(ImportResults, domain_import, results=results.items, next_cursor=results.next_cursor)
 
 
-@with_members(reply_members(DomainFields, omit={"connection_id"}))
-class _ExportedDomain(Reply):
-    domain: DomainName
-    unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
-
-
-class PortfolioExportRow(_ExportedDomain):
+@resource("PortfolioExportRow")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortfolioExportRow(DomainFields):
     """A domain with all members of an import."""
 
+    connection_id: Annotated[UUID | None, HIDDEN] = None
+    domain: DomainName
+    unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
     entries: Annotated[
         list[PortfolioExportEntry] | None,
         doc("Its other ledger entries; null, as the next two, when your role does not see money."),

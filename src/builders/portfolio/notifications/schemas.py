@@ -1,9 +1,9 @@
 """Request and reply models of a portfolio's notifications."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt
@@ -17,7 +17,7 @@ from builders.kit.http.bodies import (
     WriteReply,
     unknown_fields,
 )
-from builders.kit.http.members import Members, with_members
+from builders.kit.http.members import form_of
 from builders.kit.values import domain_names, texts
 from builders.kit.values.docs import doc
 from builders.kit.values.suggestions import find_similar
@@ -41,6 +41,7 @@ from builders.portfolio.notifications.records import (
 )
 from builders.webhooks.records import AttemptedDelivery
 
+B = TypeVar("B", bound=Body)
 MAX_MARKED = 500
 MAX_MUTED = 1000
 MAX_THRESHOLDS = 50
@@ -179,13 +180,16 @@ def _in_order(values: list[Any]) -> list[Any]:
     return sorted(set(values))
 
 
-def _options(options: type[BaseModel], *, omit: Collection[str] = (), **types: Any) -> Members:
-    """Return the members of a patch of these options, with types that a request accepts."""
-    return {
+def _patch_of(
+    options: type[BaseModel], *, omit: Collection[str] = (), **types: Any
+) -> Callable[[type[B]], type[B]]:
+    """Return a decorator of a patch of these options, with types that a request accepts; null is the default."""
+    members = {
         name: (Annotated[or_(types.get(name, each.annotation), None), Field(description=each.description)], None)
         for name, each in options.model_fields.items()
         if name not in omit
     }
+    return form_of(options, members)
 
 
 DomainText = Annotated[str, checked(_domain, "domain_form")]
@@ -198,19 +202,17 @@ HourMinute = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(lambda tag: tag.strip().casefold())]
 
 
-@with_members(_options(ChannelPreference, enabled=StrictBool))
+@_patch_of(ChannelPreference, enabled=StrictBool)
 class ChannelUpdate(Body):
     """A channel."""
 
 
-@with_members(_options(Channels, email=ChannelUpdate, webhook=ChannelUpdate, in_app=ChannelUpdate))
+@_patch_of(Channels, email=ChannelUpdate, webhook=ChannelUpdate, in_app=ChannelUpdate)
 class ChannelsUpdate(Body):
     """The channels."""
 
 
-@with_members(
-    _options(Expiry, thresholds=Thresholds, include_auto_renew_on=StrictBool, repeat_until_ack=StrictBool)
-)
+@_patch_of(Expiry, thresholds=Thresholds, include_auto_renew_on=StrictBool, repeat_until_ack=StrictBool)
 class ExpiryUpdate(Body):
     """When notices about expiring domains are due."""
 
@@ -222,40 +224,36 @@ class EventUpdate(Body):
     channels: ChannelList = None
 
 
-@with_members(_options(QuietHours, enabled=StrictBool, start=HourMinute, end=HourMinute))
+@_patch_of(QuietHours, enabled=StrictBool, start=HourMinute, end=HourMinute)
 class QuietHoursUpdate(Body):
     """A part of the day without email."""
 
 
-@with_members(
-    _options(
-        Digest,
-        enabled=StrictBool,
-        hour=Annotated[StrictInt, Field(ge=0, le=23)],
-        include=Annotated[list[Topic], Field(max_length=20)],
-    )
+@_patch_of(
+    Digest,
+    enabled=StrictBool,
+    hour=Annotated[StrictInt, Field(ge=0, le=23)],
+    include=Annotated[list[Topic], Field(max_length=20)],
 )
 class DigestUpdate(Body):
     """One email with the notices of a day, a week or a month."""
 
 
-@with_members(_options(CostAlert))
+@_patch_of(CostAlert)
 class CostAlertUpdate(Body):
     """A limit on the renewals of a calendar month."""
 
 
-@with_members(
-    _options(
-        Preferences,
-        omit={"enabled", "timezone", "events"},
-        channels=ChannelsUpdate,
-        expiry=ExpiryUpdate,
-        quiet_hours=QuietHoursUpdate,
-        digest=DigestUpdate,
-        muted_domains=Annotated[list[DomainText], Field(max_length=MAX_MUTED), AfterValidator(_in_order)],
-        muted_tags=Annotated[list[Tag], Field(max_length=MAX_MUTED), AfterValidator(_in_order)],
-        cost_alert=CostAlertUpdate,
-    )
+@_patch_of(
+    Preferences,
+    omit={"enabled", "timezone", "events"},
+    channels=ChannelsUpdate,
+    expiry=ExpiryUpdate,
+    quiet_hours=QuietHoursUpdate,
+    digest=DigestUpdate,
+    muted_domains=Annotated[list[DomainText], Field(max_length=MAX_MUTED), AfterValidator(_in_order)],
+    muted_tags=Annotated[list[Tag], Field(max_length=MAX_MUTED), AfterValidator(_in_order)],
+    cost_alert=CostAlertUpdate,
 )
 class NotificationPreferencesUpdate(PatchBody):
     """A merge patch of your preferences: objects merge, arrays replace, null resets to the default."""

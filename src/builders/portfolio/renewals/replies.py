@@ -1,47 +1,37 @@
 """Replies of renewals: the report, and the result of decisions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply
-from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import NextCursor
 from builders.kit.rows import RowResult, summarize
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money
-from builders.kit.values.resources import MONEY
+from builders.kit.values.resources import MONEY, extended, resource
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.changes import digest_changes
 from builders.portfolio.domains.records import Domain, DropDates, EditedRow, Lifecycle, RenewalDecision
-from builders.portfolio.finance.recommendation import AdviceReason, RenewalAdvice
+from builders.portfolio.finance.recommendation import ShownRecommendation
 from builders.portfolio.renewals.records import Cost, Due, PushedRow, RenewalPriceSource, RenewalReport
 from builders.portfolio.team.visibility import visible
 
 
-@with_members(reply_members(DropDates))
-class RenewalDropDates(Reply):
+@resource("RenewalDropDates")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalDropDates(DropDates):
     """End of each state of a domain that is not renewed."""
 
 
-class RenewalRecommendation(Reply):
+@resource("RenewalRecommendation")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalRecommendation(ShownRecommendation):
     """Advice from the figures of the domain."""
-
-    advice: Annotated[
-        RenewalAdvice,
-        Field(serialization_alias="verdict", description="Keep it, drop it, or review missing data."),
-    ]
-    score: Annotated[int | None, doc("-100 (drop) to 100 (keep); null without a renewal price.")]
-    expected_gain: Annotated[
-        Money | None, doc("Expected value of a renewal, in the base currency; null without a renewal price.")
-    ]
-    reasons: Annotated[list[AdviceReason], doc("Facts for or against a renewal.")]
 
 
 class RenewalReply(Reply):
@@ -161,11 +151,6 @@ def report_reply(report: RenewalReport, *, within_days: int, shows_finance: bool
 
 def _item(due: Due, domain: Domain, report: RenewalReport) -> RenewalReply:
     advice = report.advice.get(domain.id)
-    recommendation = None
-    if advice is not None:
-        gain = advice.expected_gain
-        shown = None if gain is None else Money(gain, report.base_currency).quantized()
-        recommendation = RenewalRecommendation.from_record(advice, expected_gain=shown)
     return RenewalReply.from_record(
         due.decision,
         domain_id=domain.id,
@@ -179,8 +164,8 @@ def _item(due: Due, domain: Domain, report: RenewalReport) -> RenewalReply:
         renewal_price=due.price.money,
         renewal_price_base=report.prices[domain.id],
         price_source=due.price.source,
-        drop_dates=lifecycle.drop_dates(domain),
-        recommendation=recommendation,
+        drop_dates=extended(RenewalDropDates, lifecycle.drop_dates(domain)),
+        recommendation=advice and RenewalRecommendation.of(advice, currency=report.base_currency),
     )
 
 
@@ -200,8 +185,5 @@ class RenewalsUpdated(BulkReply):
 
 def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | None]) -> RenewalsUpdated:
     """Return the result of each row, and its result at the registrar."""
-    rows = [
-        RenewalRowResult(**{member.name: getattr(each, member.name) for member in fields(each)}, pushed=sent)
-        for each, sent in zip(results, pushed, strict=True)
-    ]
+    rows = [extended(RenewalRowResult, each, pushed=sent) for each, sent in zip(results, pushed, strict=True)]
     return RenewalsUpdated(results=rows, summary=summarize(results), digest=digest_changes(results))

@@ -50,6 +50,7 @@ from builders.portfolio.team.records import (
     Invite,
     InviteStatus,
     Member,
+    Membership,
     NewInvite,
     Permission,
     ShownMember,
@@ -104,15 +105,7 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     since = own.created_at
     first = Member(member_id=own.id, role=TeamRole.OWNER, note=None, joined_at=since, approves_since=since)
     shown = [
-        ShownMembership(
-            team_id=owner.id,
-            owner_account_id=owner.id,
-            owner_email=owner.email,
-            owner_name=owner.name,
-            role=each.role,
-            approve_plans=each.approve_plans,
-            joined_at=each.joined_at,
-        )
+        _show_membership(each, owner)
         for owner_id, each in same_mode
         if (owner := accounts.get(owner_id)) is not None
     ]
@@ -149,6 +142,18 @@ def show_member(member: Member, account: Account) -> ShownMember:
         note=member.note,
         joined_at=member.joined_at,
         approve_plans=member.approves_since is not None,
+    )
+
+
+def _show_membership(membership: Membership, owner: Account) -> ShownMembership:
+    return ShownMembership(
+        team_id=owner.id,
+        owner_account_id=owner.id,
+        owner_email=owner.email,
+        owner_name=owner.name,
+        role=membership.role,
+        approve_plans=membership.approve_plans,
+        joined_at=membership.joined_at,
     )
 
 

@@ -17,6 +17,7 @@ from builders.portfolio.domains.records import (
     ExpirySource,
     MemberChange,
     RecordedChange,
+    UsedTag,
 )
 from builders.portfolio.domains.store.filters import HELD
 from builders.portfolio.domains.today import Today
@@ -213,12 +214,12 @@ count_connections = query("""
     WHERE account_id = %(account_id)s AND connection_id IS NOT NULL GROUP BY connection_id
 """).pairs(UUID, int)
 count_tags = query("""
-    SELECT tag, domains FROM (
-        SELECT tag, count(*) AS domains FROM portfolio_domains_tags WHERE account_id = %(account_id)s
-        GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
+    SELECT tag, count FROM (
+        SELECT tag, count(*) AS count FROM portfolio_domains_tags WHERE account_id = %(account_id)s
+        GROUP BY tag ORDER BY count DESC, tag LIMIT %(limit)s
     ) AS frequent
     ORDER BY tag
-""").all(tuple[str, int])
+""").all(UsedTag)
 # Skips the rows that another worker has claimed.
 claim = query(f"""
     SELECT account_id, {COLUMNS} FROM portfolio_domains WHERE lifecycle_due_at <= %(now)s
