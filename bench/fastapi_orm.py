@@ -7,14 +7,15 @@ the ORM; only the index that ranks suggestions is in memory, because no team wou
 
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Cookie, Depends, FastAPI, Header, HTTPException, Query, Request
 from psycopg.conninfo import conninfo_to_dict
+from pydantic import BaseModel, create_model
 from sqlalchemy import and_, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import aliased
@@ -26,8 +27,7 @@ from bench.fixtures import open_dependencies
 from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.rules import validate_local_part
 from builders.catalog import suggestions as suggesting
-from builders.catalog.records import Check, Suggestion, Suggestions
-from builders.catalog.schemas import CheckReply
+from builders.catalog.records import Check, CheckedRules, Suggestion, Suggestions
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import record
 from builders.catalog.suggestion_index import tokenize
@@ -35,11 +35,12 @@ from builders.identity import scopes
 from builders.identity.records import ApiKey as KeyRecord, ListedKey
 from builders.kit.http import pagination
 from builders.kit.http.bodies import Reply
-from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import PageReply
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
+from builders.kit.values.resources import extended, members_of, reply_type
 
+M = TypeVar("M", bound=BaseModel)
 KEY_CACHE_S = 5.0
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -64,13 +65,23 @@ AREAS = {  # prefix -> number of placeholders for the other operations of the sp
 }
 
 
-# With FastAPI, a model reads the attributes of the row.
-@with_members(reply_members(ListedKey))
+def row_of(record: type, *omit: str) -> Callable[[type[M]], type[M]]:
+    """Return a decorator of a model that reads the members of a record from the attributes of a row."""
+    declared = [each for each in members_of(record) if each.name not in omit]
+    members: Any = {each.name: (reply_type(each.kind), ...) for each in declared}
+
+    def add(model: type[M]) -> type[M]:
+        return create_model(model.__name__, __base__=model, **members)
+
+    return add
+
+
+@row_of(ListedKey)
 class ApiKeyItem(Reply):
     """An API key in a list."""
 
 
-@with_members(reply_members(KeyRecord, omit=("asked_expires_at",)))
+@row_of(KeyRecord, "asked_expires_at")
 class ApiKeyReply(Reply):
     """An API key."""
 
@@ -181,7 +192,7 @@ async def get_key(account_id: AccountId, session: Session, key_id: UUID) -> Any:
     return {**dict(item), "scopes": scopes.PRESET_SCOPES[key.preset]}
 
 
-@catalog.get("/check", response_model=CheckReply)
+@catalog.get("/check", response_model=Check)
 async def check(
     session: Session,
     shown: Shown,
@@ -214,7 +225,7 @@ async def check(
         price=known.price_for(result.key, is_premium=result.reserved_class is ReservedClass.PREMIUM),
         alternatives=tuple(alternatives),
         available_at=None,
-        rules=known.rules,
+        rules=extended(CheckedRules, known.rules),
         checked_at=clock.now(),
     )
 

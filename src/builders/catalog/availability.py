@@ -10,12 +10,13 @@ from builders.aliases import claims
 from builders.aliases.records import LIVE, Availability, Reason, RequestedName, ReservedClass, Rules, Validation
 from builders.aliases.rules import validate_local_part
 from builders.catalog import store
-from builders.catalog.records import CatalogDomain, Check, DomainStatus, Suggestion
+from builders.catalog.records import CatalogDomain, Check, CheckedRules, DomainStatus, Suggestion
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.suggestions import list_alternatives
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.domain_names import find_a_label
+from builders.kit.values.resources import extended
 
 DEFAULT_RULES = Rules()  # of a domain that is not in the catalog, or not public
 _MESSAGES: Mapping[Reason, str] = {
@@ -97,7 +98,7 @@ async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, 
         price=known.price_for(validation.key, is_premium=is_premium) if known and normalized else None,
         alternatives=alternatives,
         available_at=availability.until,
-        rules=known.rules if known else DEFAULT_RULES,
+        rules=extended(CheckedRules, known.rules if known else DEFAULT_RULES),
         checked_at=clock.now(),
     )
 

@@ -1,6 +1,6 @@
 """Records of the catalog and of its funnel: the sent event, the stored event, and its receipt."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -250,21 +250,40 @@ class Suggestion:
     why: Annotated[tuple[Points, ...], doc("The points that sum to the score.")]
 
 
+@resource("RulesReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRules(Rules):
+    """The bounds of a local part, and the separators that it ignores."""
+
+
+@resource(
+    "CheckReply",
+    computed={
+        "available": "Whether the name can be claimed now. Only a claim reserves it.",
+        "address": "The address as it would be claimed; null when it is not valid.",
+    },
+    optional={"definitive": True},
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """The availability of a name; if it is not available, the reason and alternatives."""
+    """Whether a name can be claimed."""
 
-    reason: Reason
-    detail: Detail | None  # with `invalid`
-    message: str  # the reason as a sentence; empty when available
-    local_part: str  # as sent
-    normalized_local_part: str | None  # None for an invalid name
-    domain: str  # A-label; as sent when it is invalid
-    price: Price | None  # None for an invalid name, and on an unknown domain
-    alternatives: tuple[Suggestion, ...]
-    available_at: datetime | None  # when a reservation or a quarantine ends
-    rules: Rules  # of the domain, the default rules for an unknown domain
-    checked_at: datetime
+    reason: Annotated[Reason, doc("The first reason in this order that applies; `ok` when available.")]
+    detail: Annotated[Detail | None, doc("Which rule the name breaks, with the reason `invalid`.")]
+    message: Annotated[str, doc("The reason as a sentence, with what to do. Empty when available.")]
+    local_part: Annotated[str, doc("The local part as it was sent.")]
+    normalized_local_part: Annotated[
+        str | None, doc("The local part as it would be claimed; null when it is not valid.")
+    ]
+    domain: Annotated[str, doc("The domain, as a lower-case A-label where it is one.")]
+    price: Annotated[Price | None, doc("Price of the name; null when it can never be claimed.")]
+    alternatives: Annotated[
+        Sequence[Suggestion], doc("Up to five available names; empty when this one is available.")
+    ]
+    available_at: Annotated[datetime | None, doc("When the reservation or quarantine of the name ends.")]
+    rules: Annotated[CheckedRules, doc("Rules for local parts on this domain.")]  # of an unknown one: the default
+    definitive: Annotated[bool, doc("Always true: the response comes from the registry of names.")] = True
+    checked_at: Annotated[datetime, doc("Time of the check.")]
 
     @property
     def available(self) -> bool:

@@ -1,60 +1,27 @@
 """Bodies and replies of the catalog: domains, categories, names and funnel events."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import AwareDatetime, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from builders.aliases.records import Detail, Reason, SeparatorPolicy
 from builders.catalog.records import (
     Category,
     EventError,
     EventKind,
     EventResult,
     FunnelEvent,
-    Price,
     Receipt,
-    Suggestion,
 )
 from builders.kit.http.bodies import Body, Reply, WriteReply
-from builders.kit.values.docs import SeparatorRule, doc
-
-
-class RulesReply(Reply):
-    """The bounds of a local part, and the separators that it ignores."""
-
-    min_length: Annotated[int, Field(serialization_alias="min", description="Minimum length of a local part.")]
-    max_length: Annotated[int, Field(serialization_alias="max", description="Maximum length of a local part.")]
-    separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)]
+from builders.kit.values.docs import doc
 
 
 class CategoriesReply(Reply):
     """All categories, in their display order."""
 
     items: Annotated[list[Category], doc("The categories, in their display order.")]
-
-
-class CheckReply(Reply):
-    """Whether a name can be claimed."""
-
-    available: Annotated[bool, doc("Whether the name can be claimed now. Only a claim reserves it.")]
-    reason: Annotated[Reason, doc("The first reason in this order that applies; `ok` when available.")]
-    detail: Annotated[Detail | None, doc("Which rule the name breaks, with the reason `invalid`.")]
-    message: Annotated[str, doc("The reason as a sentence, with what to do. Empty when available.")]
-    local_part: Annotated[str, doc("The local part as it was sent.")]
-    normalized_local_part: Annotated[
-        str | None, doc("The local part as it would be claimed; null when it is not valid.")
-    ]
-    domain: Annotated[str, doc("The domain, as a lower-case A-label where it is one.")]
-    address: Annotated[str | None, doc("The address as it would be claimed; null when it is not valid.")]
-    price: Annotated[Price | None, doc("Price of the name; null when it can never be claimed.")]
-    alternatives: Annotated[list[Suggestion], doc("Up to five available names; empty when this one is available.")]
-    available_at: Annotated[datetime | None, doc("When the reservation or quarantine of the name ends.")]
-    rules: Annotated[RulesReply, doc("Rules for local parts on this domain.")]
-    definitive: Annotated[bool, doc("Always true: the response comes from the registry of names.")] = True
-    checked_at: Annotated[datetime, doc("Time of the check.")]
 
 
 RecordedId = Annotated[

@@ -16,10 +16,9 @@ from builders.forwarding.errors import (
     ReceptionNotFound,
     RepliesDisabled,
 )
-from builders.forwarding.records import Reception
+from builders.forwarding.records import Reception, ShownCorrespondent
 from builders.forwarding.schemas import (
     CorrespondentCreate,
-    CorrespondentReply,
     CorrespondentWritten,
     MailReply,
     ReceptionUpdate,
@@ -61,27 +60,32 @@ class Download(Response):
     media_type = "application/octet-stream"
 
 
-@router.get("/correspondents", response_model=PageReply[CorrespondentReply])
+@router.get("/correspondents", response_model=PageReply[ShownCorrespondent])
 async def list_correspondents(
     alias_id: AliasId, caller: Reader, conn: Reads, keyring: KeyringDep, page: PageQuery
-) -> Page[CorrespondentReply]:
+) -> Page[ShownCorrespondent]:
     """List to whom the owner writes from a name with `reply`, newest first."""
-    found, domain = await correspondents.list_correspondents(
-        conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id, page=page
+    return await correspondents.list_correspondents(
+        conn,
+        keyring=keyring,
+        realm=realm_of(caller),
+        account_id=caller.account_id,
+        alias_id=alias_id,
+        page=page,
     )
-    items = [
-        CorrespondentReply.of(each, email=correspondents.read_address(keyring, each), domain=domain)
-        for each in found.items
-    ]
-    return Page(items=items, next_cursor=found.next_cursor)
 
 
-@router.post("/correspondents", status_code=201, responses=problems(RepliesDisabled, CorrespondentLimit))
+@router.post(
+    "/correspondents",
+    status_code=201,
+    response_model=CorrespondentWritten,
+    responses=problems(RepliesDisabled, CorrespondentLimit),
+)
 async def add_correspondent(
     alias_id: AliasId, body: CorrespondentCreate, caller: Writer, conn: Tx, keyring: KeyringDep
-) -> CorrespondentWritten:
+) -> ShownCorrespondent:
     """Add someone to write to from a name with `reply`; returns the present reverse address if there is one."""
-    added, domain = await correspondents.add(
+    return await correspondents.add(
         conn,
         keyring=keyring,
         realm=realm_of(caller),
@@ -89,8 +93,6 @@ async def add_correspondent(
         alias_id=alias_id,
         address=body.email,
     )
-    email = correspondents.read_address(keyring, added)
-    return CorrespondentWritten.of(added, email=email, domain=domain)
 
 
 @router.delete("/correspondents/{correspondent_id}", status_code=204)

@@ -14,7 +14,7 @@ from builders.aliases import claims
 from builders.forwarding import store
 from builders.forwarding.errors import CorrespondentLimit, CorrespondentNotFound, RepliesDisabled
 from builders.forwarding.filter_addresses import REVERSE, encode
-from builders.forwarding.records import Correspondent, ReplyRoute
+from builders.forwarding.records import Correspondent, ReplyRoute, ShownCorrespondent
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
@@ -42,8 +42,8 @@ _RANDOM_BYTES = 16
 
 async def add(
     conn: Conn, *, keyring: Keyring, realm: UUID, account_id: UUID, alias_id: UUID, address: str
-) -> tuple[Correspondent, str]:
-    """Return the correspondent of a name, added unless it exists, and the domain of the name.
+) -> ShownCorrespondent:
+    """Return the correspondent of a name, added unless it exists.
 
     Raise AliasNotFound, RepliesDisabled and CorrespondentLimit.
     """
@@ -53,7 +53,7 @@ async def add(
     found = await find_or_add(conn, keyring=keyring, account_id=account_id, alias_id=alias_id, address=address)
     if found is None:
         raise CorrespondentLimit(f"The account has {MAX_CORRESPONDENTS:,} correspondents.")
-    return found, alias.domain
+    return _show(keyring, found, alias.domain)
 
 
 async def find_or_add(
@@ -74,14 +74,24 @@ async def find_or_add(
 
 
 async def list_correspondents(
-    conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, page: PageRequest
-) -> tuple[Page[Correspondent], str]:
-    """Return the correspondents of a name, newest first, and its domain. Raise AliasNotFound."""
+    conn: Conn, *, keyring: Keyring, realm: UUID, account_id: UUID, alias_id: UUID, page: PageRequest
+) -> Page[ShownCorrespondent]:
+    """Return the correspondents of a name, newest first. Raise AliasNotFound."""
     alias = await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
     found = await store.list_correspondents(
         conn, account_id=account_id, alias_id=alias_id, before_id=page.before_id, limit=page.limit + 1
     )
-    return page.cut(found, lambda each: [str(each.id)]), alias.domain
+    return page.cut([_show(keyring, each, alias.domain) for each in found], lambda each: [str(each.id)])
+
+
+def _show(keyring: Keyring, found: Correspondent, domain: str) -> ShownCorrespondent:
+    return ShownCorrespondent(
+        id=found.id,
+        email=read_address(keyring, found),
+        reverse_address=f"{found.name}@{domain}",
+        created_at=found.created_at,
+        used_at=found.used_at,
+    )
 
 
 async def delete(conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, correspondent_id: UUID) -> None:

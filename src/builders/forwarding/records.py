@@ -89,6 +89,24 @@ class Correspondent:
     used_at: datetime
 
 
+@resource("CorrespondentReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCorrespondent:
+    """Someone to whom the owner of a name writes from it."""
+
+    id: Annotated[UUID, doc("Identifier of the correspondent.")]
+    email: Annotated[str, doc("Address of the correspondent.")]
+    reverse_address: Annotated[
+        str,
+        doc(
+            "What a confirmed destination of the name sends here goes to the correspondent, as from the name. "
+            "Mail of others is refused."
+        ),
+    ]
+    created_at: Annotated[datetime, doc("When the first message came, or the correspondent was added.")]
+    used_at: Annotated[datetime, doc("Time of the newest message. 90 days later the correspondent is deleted.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyRoute(Correspondent):
     """A correspondent, and the name that replies."""

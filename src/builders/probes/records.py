@@ -2,15 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from builders.kit.values.docs import doc
+from builders.kit.values.resources import resource
 
 
+@resource("ProbeReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """The check of one dependency."""
 
-    status: Literal["ok", "degraded", "away", "skipped"]
-    latency_ms: int | None = None
+    status: Annotated[
+        Literal["ok", "degraded", "away", "skipped"],
+        doc("`degraded`: works with limits; `away`: does not respond; `skipped`: not configured."),
+    ]
+    latency_ms: Annotated[
+        int | None, doc("Response time in milliseconds; null without a query or a response.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from builders.kit.http.bodies import Reply
 from builders.kit.values.docs import doc
+from builders.probes.records import Check
 
 
 class LivenessReply(Reply):
@@ -12,26 +13,16 @@ class LivenessReply(Reply):
     status: Annotated[Literal["ok"], doc("Always `ok`: the process answers. Dependencies are not checked.")]
 
 
-class ProbeReply(Reply):
-    """The check of one dependency."""
-
-    status: Annotated[
-        Literal["ok", "degraded", "away", "skipped"],
-        doc("`degraded`: works with limits; `away`: does not respond; `skipped`: not configured."),
-    ]
-    latency_ms: Annotated[int | None, doc("Response time in milliseconds; null without a query or a response.")]
-
-
 class ChecksReply(Reply):
     """The checks of all dependencies."""
 
     database: Annotated[
-        ProbeReply, doc("PostgreSQL; required. `degraded`: writes fail, for example because its disk is full.")
+        Check, doc("PostgreSQL; required. `degraded`: writes fail, for example because its disk is full.")
     ]
-    cache: Annotated[ProbeReply, doc("Always `skipped`: the service needs no cache store.")]
-    outbox: Annotated[ProbeReply, doc("Whether events can be written and are dispatched in time.")]
+    cache: Annotated[Check, doc("Always `skipped`: the service needs no cache store.")]
+    outbox: Annotated[Check, doc("Whether events can be written and are dispatched in time.")]
     processes: Annotated[
-        ProbeReply,
+        Check,
         doc(
             "The processes that one `serve` runs, such as the worker. `degraded`: one keeps ending, does not "
             "respond or has not started; `detail` names it. `skipped`: the process runs alone."

@@ -9,7 +9,7 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups, names as domain_names
-from builders.portfolio.domains.records import DomainSort, NewDomain, Ownership, PortfolioDomainStatus
+from builders.portfolio.domains.records import DomainSort, NewDomain, Ownership, PortfolioDomainStatus, UsedTag
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add, names
 
@@ -118,7 +118,7 @@ async def test_the_most_frequent_tags_are_listed(alice: Person, conn: Conn) -> N
     ):
         assert (await alice.post(DOMAINS, json={"domain": name, "tags": tags})).status_code == 201
     listed = await lookups.list_tags(conn, account_id=alice.account.id, limit=2)
-    assert listed == [("port", 3), ("sea", 2)]
+    assert listed == [UsedTag(tag="port", count=3), UsedTag(tag="sea", count=2)]
 
 
 async def test_a_text_is_found_in_names_tags_and_notes(alice: Person, bob: Person) -> None:

@@ -17,6 +17,7 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.pages import Page
 from builders.kit.values import clock
+from builders.kit.values.resources import extended
 from builders.portfolio.notifications import event_kinds, notices, preferences, schemas, store
 from builders.portfolio.notifications.records import Notice
 from builders.portfolio.team.access import allows
@@ -24,7 +25,6 @@ from builders.portfolio.team.records import Access, Permission
 from builders.portfolio.team.visibility import visible
 from builders.webhooks import simulation
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
-from builders.webhooks.records import CatalogEvent
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
@@ -111,12 +111,11 @@ async def acknowledge_notices(
 # The first request makes the schemas of all events, which takes 0.2 s of processor time.
 @router.get(
     "/webhooks/catalog",
-    response_model=Listing[schemas.PortfolioEventReply],
     dependencies=[needs("portfolio:read"), heavy(is_alone=False)],
 )
-async def list_webhook_events() -> Listing[CatalogEvent]:
+async def list_webhook_events() -> Listing[schemas.PortfolioEvent]:
     """List the events that the owner of a portfolio can subscribe to."""
-    return Listing(items=list(event_kinds.list_catalog()))
+    return Listing(items=[extended(schemas.PortfolioEvent, each) for each in event_kinds.list_catalog()])
 
 
 @router.post(

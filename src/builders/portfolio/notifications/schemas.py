@@ -1,6 +1,7 @@
 """Request and reply models of a portfolio's notifications."""
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from operator import or_
 from typing import Annotated, Any, Literal, TypeVar
@@ -20,6 +21,7 @@ from builders.kit.http.bodies import (
 from builders.kit.http.members import form_of
 from builders.kit.values import domain_names, texts
 from builders.kit.values.docs import doc
+from builders.kit.values.resources import resource
 from builders.kit.values.suggestions import find_similar
 from builders.kit.values.texts import checked
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS
@@ -39,7 +41,7 @@ from builders.portfolio.notifications.records import (
     Suppression,
     Topic,
 )
-from builders.webhooks.records import AttemptedDelivery
+from builders.webhooks.records import AttemptedDelivery, CatalogEvent
 
 B = TypeVar("B", bound=Body)
 MAX_MARKED = 500
@@ -67,15 +69,10 @@ class NoticesAcknowledgedReply(WriteReply):
     acknowledged: Annotated[int, doc("Number of notices that were not acknowledged before.")]
 
 
-class PortfolioEventReply(Reply):
+@resource("PortfolioEventReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortfolioEvent(CatalogEvent):
     """An event that the owner of a portfolio can subscribe to."""
-
-    name: Annotated[str, doc("A destination that lists the name receives the event.")]
-    area: Annotated[str, doc("A destination that lists `area.*` receives it too.")]
-    version: Annotated[int, doc("Version of the event's data; grows with an incompatible change.")]
-    description: Annotated[str, doc("When the event happens.")]
-    data_schema: Annotated[dict[str, Any], doc("The JSON schema of the payload's `data`.")]
-    example: Annotated[dict[str, Any], doc("A complete payload.")]
 
 
 class NotificationTest(Body):

@@ -75,10 +75,11 @@ async def request_auth_code(tools: Tools, *, access: Access, key: str, options: 
             problem.members["blocked_by"] = [str(each.code) for each in after.decide(now=clock.now()).blocked_by]
         raise problem
     return IssuedCode(
-        domain=after.domain,
+        domain_id=after.domain.id,
+        domain=after.domain.domain,
         provider=request.connection.provider,
         delivery=CodeDelivery(issued.delivery),
-        code=issued.code,
+        auth_code=issued.code,
         expires_at=issued.expires_at,
         dashboard_url=request.profile.dashboard_url,
         instructions=_instructions(request, issued.delivery, options),

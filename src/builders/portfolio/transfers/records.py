@@ -9,8 +9,8 @@ from uuid import UUID
 
 from builders.kit.limits import maximums
 from builders.kit.values.docs import doc
-from builders.kit.values.resources import HIDDEN, resource
-from builders.portfolio.domains.records import Domain
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.resources import HIDDEN, ONCE, resource
 from builders.portfolio.registrars.records import HeldStatus, TransferDirection, TransferState
 
 MAX_REASON = 200  # characters
@@ -291,15 +291,28 @@ class CodeOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedCode:
-    """The result of a request for an auth code."""
+    """How the auth code of a domain is delivered, and the code itself where the registrar returns it."""
 
-    domain: Domain
-    provider: str
-    delivery: CodeDelivery
-    code: str | None = field(repr=False)  # never stored, logged or published
-    expires_at: datetime | None
-    dashboard_url: str | None
-    instructions: Sequence[str]
-    eligibility: Eligibility
-    requested_at: datetime
-    audit_id: UUID
+    domain_id: Annotated[UUID, doc("Identifier of the domain.")]
+    domain: DomainName
+    provider: Annotated[str, doc("The registrar.")]
+    delivery: Annotated[CodeDelivery, doc("How the registrar delivers the code.")]
+    auth_code: Annotated[
+        str | None,
+        doc(
+            "The code, which is shown once and never stored. Null when the registrar does not return it, "
+            "absent when an Idempotency-Key repeats the response."
+        ),
+        ONCE,
+    ] = field(repr=False)
+    expires_at: Annotated[
+        datetime | None, doc("End of the validity of the code; null if the registrar does not report it.")
+    ]
+    sent_to: Annotated[
+        str | None, doc("The masked address that receives the code; null if the registrar does not report it.")
+    ] = None
+    dashboard_url: Annotated[str | None, doc("The registrar's website for the domain; null: not known.")]
+    instructions: Annotated[Sequence[str], doc("What to do next.")]
+    eligibility: Annotated[Eligibility, doc("Whether the domain may move now.")]
+    requested_at: Annotated[datetime, doc("When the code was requested.")]
+    audit_id: Annotated[UUID, doc("The entry in the audit list of the portfolio's account.")]

@@ -1,16 +1,18 @@
 """Replies about transfers, whether a domain may move, and auth codes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, ClassVar
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
-from builders.kit.http.bodies import Reply, UnknownField, WriteReply
+from builders.kit.http.bodies import WARNINGS, Reply, UnknownField
 from builders.kit.values import clock, texts
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
+from builders.kit.values.resources import extended, resource
 from builders.portfolio.registrars import providers
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import HeldStatus, TransferDirection
@@ -21,7 +23,6 @@ from builders.portfolio.transfers.records import (
     BlockedBy,
     CodeDelivery,
     CodeOptions,
-    Eligibility,
     EligibleAt,
     IssuedCode,
     MoveState,
@@ -145,48 +146,20 @@ def _sources(situation: Situation, *, now: datetime) -> Sequence[TransferSource]
     return [asked, *sources]
 
 
-class AuthCodeReply(WriteReply):
+@resource("AuthCodeReply", optional={"auth_code": None, "warnings": []})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthCodeReply(IssuedCode):
     """How the auth code of a domain is delivered, and the code itself where the registrar returns it."""
 
-    shown_once: ClassVar[frozenset[str]] = frozenset({"auth_code"})
-
-    domain_id: Annotated[UUID, doc("Identifier of the domain.")]
-    domain: DomainName
-    provider: Annotated[str, doc("The registrar.")]
-    delivery: Annotated[CodeDelivery, doc("How the registrar delivers the code.")]
-    auth_code: Annotated[
-        str | None,
-        Field(
-            description=(
-                "The code, which is shown once and never stored. Null when the registrar does not return it, "
-                "absent when an Idempotency-Key repeats the response."
-            ),
-            repr=False,
-        ),
-    ] = None
-    expires_at: Annotated[Time, doc("End of the validity of the code; null if the registrar does not report it.")]
-    sent_to: Annotated[
-        str | None, doc("The masked address that receives the code; null if the registrar does not report it.")
-    ]
-    dashboard_url: Annotated[str | None, doc("The registrar's website for the domain; null: not known.")]
-    instructions: Annotated[list[str], doc("What to do next.")]
-    eligibility: Annotated[Eligibility, doc("Whether the domain may move now.")]
-    requested_at: Annotated[datetime, doc("When the code was requested.")]
-    audit_id: Annotated[UUID, doc("The entry in the audit list of the portfolio's account.")]
+    warnings: WARNINGS
 
 
 def auth_code_reply(issued: IssuedCode, options: CodeOptions) -> AuthCodeReply:
     """Return the reply to a request for an auth code."""
     message = "The service cannot do this by an API; see `instructions`."
-    return AuthCodeReply.from_record(
-        issued,
-        domain_id=issued.domain.id,
-        domain=issued.domain.domain,
-        auth_code=issued.code,
-        sent_to=None,
-        warnings=[
-            UnknownField(field=name, code="not_done", did_you_mean=None, message=message)
-            for name in ("unlock", "regenerate")
-            if getattr(options, name)
-        ],
-    )
+    warnings = [
+        UnknownField(field=name, code="not_done", did_you_mean=None, message=message)
+        for name in ("unlock", "regenerate")
+        if getattr(options, name)
+    ]
+    return extended(AuthCodeReply, issued, warnings=warnings)
