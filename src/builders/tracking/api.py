@@ -18,9 +18,9 @@ from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.pages import Page
 from builders.kit.visitors import Machine
-from builders.tracking import messages, schemas
+from builders.tracking import messages
 from builders.tracking.recorder import LinkAltered, Recorder
-from builders.tracking.records import TrackedMessage
+from builders.tracking.records import LinkTarget, TrackedMessage
 
 router = Router(prefix="/v1/t", tags=["tracking"])
 messages_router = Router(prefix="/v1/messages", tags=["messages"])
@@ -86,7 +86,7 @@ async def open_mail(request: Request, recorder: RecorderDep, token: TrackingToke
 
 @router.get(
     "/c/{token}",
-    response_model=schemas.LinkReply,
+    response_model=LinkTarget,
     responses={**_LINK, **problems(LinkAltered)},
     dependencies=[rate_limit(TRACKED, alone=True), LINK],
 )

@@ -13,6 +13,8 @@ from builders.kit.values.resources import resource
 from builders.kit.visitors import Visitor
 from builders.mail.records import Status
 
+_COUNTED = "the first 1,000 opens and clicks together count."
+
 
 class TrackingEventKind(StrEnum):
     """The kind of a tracking event."""
@@ -45,7 +47,12 @@ class Count:
     last_at: Annotated[datetime | None, doc("Time of the latest event of a person.")] = None
 
 
-_COUNTED = "the first 1,000 opens and clicks together count."
+@resource("LinkReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkTarget:
+    """The target of a tracked link, for clients other than browsers."""
+
+    target: Annotated[str, doc("Target of the link.")]
 
 
 @resource("MessageReply")

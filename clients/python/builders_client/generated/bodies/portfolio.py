@@ -368,6 +368,8 @@ class PortfolioDomainUpdate(TypedDict):
 
     ownership: NotRequired[Literal["owned", "leased", "consigned"]]
     """Legal basis on which you hold the domain; `owned` clears the counterparty and the share."""
+    currency: NotRequired[str | None]
+    """ISO 4217 code of the amounts that are sent without one."""
     status: NotRequired[
         Literal["owned", "leased", "consigned", "listed", "sold", "dropped", "expired", "transferred_out"]
     ]
@@ -410,8 +412,6 @@ class PortfolioDomainUpdate(TypedDict):
     """Your notes."""
     pinned: NotRequired[bool]
     """Whether you keep the domain independently of its figures."""
-    currency: NotRequired[str | None]
-    """ISO 4217 code of the amounts that are sent without one."""
 
 
 class PortfolioExpiryHandover(TypedDict):
@@ -678,6 +678,10 @@ class PortfolioDomainCreate(TypedDict):
         Literal["owned", "leased", "consigned", "listed", "sold", "dropped", "expired", "transferred_out"] | None
     ]
     """By default that of `ownership`."""
+    currency: NotRequired[str | None]
+    """ISO 4217 code of the amounts that are sent without one."""
+    purchase: NotRequired[PortfolioPurchase | None]
+    """The price of the purchase or registration."""
     ownership: NotRequired[Literal["owned", "leased", "consigned"]]
     """`leased`: you lease it from the counterparty. `consigned`: you sell it on behalf of the counterparty."""
     counterparty: NotRequired[str | None]
@@ -718,10 +722,6 @@ class PortfolioDomainCreate(TypedDict):
     """Your notes."""
     pinned: NotRequired[bool]
     """Whether you keep the domain independently of its figures."""
-    currency: NotRequired[str | None]
-    """ISO 4217 code of the amounts that are sent without one."""
-    purchase: NotRequired[PortfolioPurchase | None]
-    """The price of the purchase or registration."""
 
 
 class PortfolioEdit(TypedDict):

@@ -261,10 +261,8 @@ class AliasWritten(Model):
 
 
 class CorrespondentWritten(Model):
-    """A correspondent, and notes on the request."""
+    """Someone to whom the owner of a name writes from it."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     id: str
     """Identifier of the correspondent."""
     email: str
@@ -275,15 +273,13 @@ class CorrespondentWritten(Model):
     """When the first message came, or the correspondent was added."""
     used_at: AwareDatetime
     """Time of the newest message. 90 days later the correspondent is deleted."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class DestinationResent(Model):
     """A destination, and whether another confirmation is sent to it."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    sent: bool
-    """Whether a message is sent; false when the recipient has agreed already."""
     email: str
     """Address of the recipient."""
     verified: bool
@@ -298,6 +294,10 @@ class DestinationResent(Model):
     """Latest time of its confirmation email, if the account has reached its daily limit; otherwise null."""
     created_at: AwareDatetime
     """When it first became the destination of a name."""
+    sent: bool
+    """Whether a message is sent; false when the recipient has agreed already."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class MailReply(Model):

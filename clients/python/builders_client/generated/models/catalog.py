@@ -224,8 +224,6 @@ class CatalogDomainReplyPage(Model):
 class CheckReply(Model):
     """Whether a name can be claimed."""
 
-    available: bool
-    """Whether the name can be claimed now. Only a claim reserves it."""
     reason: str
     """The first reason in this order that applies; `ok` when available. Known values: invalid, domain_unknown, domain_not_live, catch_all, reserved, blocked, taken, quarantined, held, confusable, ok."""
     detail: str | None
@@ -238,8 +236,6 @@ class CheckReply(Model):
     """The local part as it would be claimed; null when it is not valid."""
     domain: str
     """The domain, as a lower-case A-label where it is one."""
-    address: str | None
-    """The address as it would be claimed; null when it is not valid."""
     price: PriceReply | None
     """Price of the name; null when it can never be claimed."""
     alternatives: list[SuggestionReply]
@@ -252,6 +248,10 @@ class CheckReply(Model):
     """Always true: the response comes from the registry of names."""
     checked_at: AwareDatetime
     """Time of the check."""
+    available: bool
+    """Whether the name can be claimed now. Only a claim reserves it."""
+    address: str | None
+    """The address as it would be claimed; null when it is not valid."""
 
 
 class SuggestReply(Model):

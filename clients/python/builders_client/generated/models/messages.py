@@ -6,7 +6,7 @@ from builders_client.values import Model
 
 
 class CountReply(Model):
-    """Number of opens or clicks, by people and by machines."""
+    """How often a message was opened, or its links were clicked."""
 
     people: int
     """Events that are not attributed to a machine."""

@@ -338,9 +338,9 @@ class PortfolioEventReply(Model):
     """An event that the owner of a portfolio can subscribe to."""
 
     name: str
-    """A destination that lists the name receives the event."""
+    """Name of the event, for `events` of a destination."""
     area: str
-    """A destination that lists `area.*` receives it too."""
+    """Part of the name before the first dot; `area.*` subscribes to all of it."""
     version: int
     """Version of the event's data; grows with an incompatible change."""
     description: str
@@ -348,7 +348,7 @@ class PortfolioEventReply(Model):
     data_schema: dict[str, Any]
     """The JSON schema of the payload's `data`."""
     example: dict[str, Any]
-    """A complete payload."""
+    """An example payload."""
 
 
 class PortfolioEventReplyListing(Model):
@@ -1388,7 +1388,7 @@ class FinanceRecommendationReply(Model):
     score: int | None
     """-100 (drop) to 100 (keep); null when the renewal price is unknown."""
     expected_gain: Money | None
-    """Expected value of a renewal: 0.01 of the price after commission, and the income of the last 12 months, less the renewal price."""
+    """Expected value of a renewal: 0.01 of the price after commission, and the income of the last 12 months, less the renewal price, in the base currency."""
     reasons: list[str]
     """Facts for or against it. Known values: user_pinned, income_covers_renewal, no_income, no_traffic, renewal_above_value, premium_renewal, high_cost_basis, missing_inputs."""
 
@@ -2277,11 +2277,11 @@ class RenewalRecommendation(Model):
     verdict: str
     """Keep it, drop it, or review missing data. Known values: keep, review, drop."""
     score: int | None
-    """-100 (drop) to 100 (keep); null without a renewal price."""
+    """-100 (drop) to 100 (keep); null when the renewal price is unknown."""
     expected_gain: Money | None
-    """Expected value of a renewal, in the base currency; null without a renewal price."""
+    """Expected value of a renewal: 0.01 of the price after commission, and the income of the last 12 months, less the renewal price, in the base currency."""
     reasons: list[str]
-    """Facts for or against a renewal. Known values: user_pinned, income_covers_renewal, no_income, no_traffic, renewal_above_value, premium_renewal, high_cost_basis, missing_inputs."""
+    """Facts for or against it. Known values: user_pinned, income_covers_renewal, no_income, no_traffic, renewal_above_value, premium_renewal, high_cost_basis, missing_inputs."""
 
 
 class RenewalReply(Model):
@@ -2575,8 +2575,6 @@ class TransferReply(Model):
 class AuthCodeReply(Model):
     """How the auth code of a domain is delivered, and the code itself where the registrar returns it."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     domain_id: str
     """Identifier of the domain."""
     domain: str
@@ -2601,6 +2599,8 @@ class AuthCodeReply(Model):
     """When the code was requested."""
     audit_id: str
     """The entry in the audit list of the portfolio's account."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class BillingCharges(Model):
@@ -2889,8 +2889,6 @@ class PortfolioDomainDetail(Model):
     """Identifier of the portfolio domain."""
     domain: str
     """Domain name, as a lower-case A-label."""
-    domain_unicode: str
-    """The name in Unicode; for most names the same."""
     tld: str
     """Public suffix that the name is registered below, such as `co.uk`."""
     status: str
@@ -2939,14 +2937,14 @@ class PortfolioDomainDetail(Model):
     """Your notes."""
     pinned: bool
     """Whether you keep the domain independently of its figures."""
+    lifecycle: str | None
+    """State of the registration by its dates and statuses; `expiring` in the last 30 days and on the day of the expiry. `grace`, `redemption` and `quarantine`: expired, but you can keep it. `expired`: past its deletion. `unknown`: past its expiry, and the rules do not say whether you can keep it. Null: the expiry is unknown, or you no longer hold the domain. Known values: active, expiring, grace, redemption, quarantine, pending_delete, expired, unknown."""
     created_at: AwareDatetime
     """When it was created."""
     updated_at: AwareDatetime
     """When it last changed."""
     days_to_expiry: int | None
     """Days until the day of the expiry, in the time zone of the account: 0 today, negative after it; null when unknown."""
-    lifecycle: str | None
-    """State of the registration by its dates and statuses; `expiring` in the last 30 days and on the day of the expiry. `grace`, `redemption` and `quarantine`: expired, but you can keep it. `expired`: past its deletion. `unknown`: past its expiry, and the rules do not say whether you can keep it. Null: the expiry is unknown, or you no longer hold the domain. Known values: active, expiring, grace, redemption, quarantine, pending_delete, expired, unknown."""
     roi: float | None
     """`net` per unit of `cost`, such as 0.5; null without costs."""
     net: Money | None
@@ -2963,6 +2961,8 @@ class PortfolioDomainDetail(Model):
     """`finance`: your role does not see money, so every price and share is null."""
     drop_dates: DropDatesReply
     """Deletion dates by the rules of the top-level domain."""
+    domain_unicode: str
+    """The name in Unicode; for most names the same."""
 
 
 class PortfolioDomainReply(Model):
@@ -2972,8 +2972,6 @@ class PortfolioDomainReply(Model):
     """Identifier of the portfolio domain."""
     domain: str
     """Domain name, as a lower-case A-label."""
-    domain_unicode: str
-    """The name in Unicode; for most names the same."""
     tld: str
     """Public suffix that the name is registered below, such as `co.uk`."""
     status: str
@@ -3022,14 +3020,14 @@ class PortfolioDomainReply(Model):
     """Your notes."""
     pinned: bool
     """Whether you keep the domain independently of its figures."""
+    lifecycle: str | None
+    """State of the registration by its dates and statuses; `expiring` in the last 30 days and on the day of the expiry. `grace`, `redemption` and `quarantine`: expired, but you can keep it. `expired`: past its deletion. `unknown`: past its expiry, and the rules do not say whether you can keep it. Null: the expiry is unknown, or you no longer hold the domain. Known values: active, expiring, grace, redemption, quarantine, pending_delete, expired, unknown."""
     created_at: AwareDatetime
     """When it was created."""
     updated_at: AwareDatetime
     """When it last changed."""
     days_to_expiry: int | None
     """Days until the day of the expiry, in the time zone of the account: 0 today, negative after it; null when unknown."""
-    lifecycle: str | None
-    """State of the registration by its dates and statuses; `expiring` in the last 30 days and on the day of the expiry. `grace`, `redemption` and `quarantine`: expired, but you can keep it. `expired`: past its deletion. `unknown`: past its expiry, and the rules do not say whether you can keep it. Null: the expiry is unknown, or you no longer hold the domain. Known values: active, expiring, grace, redemption, quarantine, pending_delete, expired, unknown."""
     roi: float | None
     """`net` per unit of `cost`, such as 0.5; null without costs."""
     net: Money | None
@@ -3044,6 +3042,8 @@ class PortfolioDomainReply(Model):
     """Figures; null when your role does not see money."""
     redacted: list[str]
     """`finance`: your role does not see money, so every price and share is null."""
+    domain_unicode: str
+    """The name in Unicode; for most names the same."""
 
 
 class PortfolioDomainReplyCountedPage(Model):
@@ -3058,16 +3058,12 @@ class PortfolioDomainReplyCountedPage(Model):
 
 
 class PortfolioDomainWritten(Model):
-    """A domain after a change."""
+    """A domain of a portfolio, with the dates of its deletion if it is not renewed."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     id: str
     """Identifier of the portfolio domain."""
     domain: str
     """Domain name, as a lower-case A-label."""
-    domain_unicode: str
-    """The name in Unicode; for most names the same."""
     tld: str
     """Public suffix that the name is registered below, such as `co.uk`."""
     status: str
@@ -3116,14 +3112,14 @@ class PortfolioDomainWritten(Model):
     """Your notes."""
     pinned: bool
     """Whether you keep the domain independently of its figures."""
+    lifecycle: str | None
+    """State of the registration by its dates and statuses; `expiring` in the last 30 days and on the day of the expiry. `grace`, `redemption` and `quarantine`: expired, but you can keep it. `expired`: past its deletion. `unknown`: past its expiry, and the rules do not say whether you can keep it. Null: the expiry is unknown, or you no longer hold the domain. Known values: active, expiring, grace, redemption, quarantine, pending_delete, expired, unknown."""
     created_at: AwareDatetime
     """When it was created."""
     updated_at: AwareDatetime
     """When it last changed."""
     days_to_expiry: int | None
     """Days until the day of the expiry, in the time zone of the account: 0 today, negative after it; null when unknown."""
-    lifecycle: str | None
-    """State of the registration by its dates and statuses; `expiring` in the last 30 days and on the day of the expiry. `grace`, `redemption` and `quarantine`: expired, but you can keep it. `expired`: past its deletion. `unknown`: past its expiry, and the rules do not say whether you can keep it. Null: the expiry is unknown, or you no longer hold the domain. Known values: active, expiring, grace, redemption, quarantine, pending_delete, expired, unknown."""
     roi: float | None
     """`net` per unit of `cost`, such as 0.5; null without costs."""
     net: Money | None
@@ -3140,15 +3136,15 @@ class PortfolioDomainWritten(Model):
     """`finance`: your role does not see money, so every price and share is null."""
     drop_dates: DropDatesReply
     """Deletion dates by the rules of the top-level domain."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    domain_unicode: str
+    """The name in Unicode; for most names the same."""
 
 
 class PortfolioExportRow(Model):
     """A domain with all members of an import."""
 
-    domain: str
-    """Domain name, as a lower-case A-label."""
-    unicode: str
-    """The name in Unicode; for most names the same."""
     status: str
     """Status of the domain in your portfolio. Only your requests change it; an expiry does not. Known values: owned, leased, consigned, listed, sold, dropped, expired, transferred_out."""
     ownership: str
@@ -3193,6 +3189,10 @@ class PortfolioExportRow(Model):
     """Your notes."""
     pinned: bool
     """Whether you keep the domain independently of its figures."""
+    domain: str
+    """Domain name, as a lower-case A-label."""
+    unicode: str
+    """The name in Unicode; for most names the same."""
     entries: list[PortfolioExportEntry] | None
     """Its other ledger entries; null, as the next two, when your role does not see money."""
     sales: list[PortfolioExportSale] | None
