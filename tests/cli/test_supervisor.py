@@ -76,8 +76,8 @@ RAISING = CHILD.replace("signal.pause()", "raise OSError('the machine is full')"
 REFUSING = CHILD.replace("signal.pause()", "import builders.nothing")
 # Answers, and cannot be started again.
 REFUSING_LATER = FAILING_LATER.replace("sys.exit(3)", "import builders.nothing")
-# Its first process is blocked when a file says so.
-BLOCKED = CHILD.replace(
+# Its first process is blocked when a file says so. It leaves its file after a beat: before, it counts as starting.
+BLOCKED = CHILD.replace("Path(", "supervision.beat()\nPath(").replace(
     "signal.pause()",
     """
 def blocked():
