@@ -13,6 +13,7 @@ MAY_REPEAT: Mapping[tuple[str, str], str] = {
     ("Seller", "BillingDetails"): "what an account sets; an invoice keeps its own copy",
     ("Buyer", "Seller"): "the other party of an invoice",
     ("Buyer", "BillingDetails"): "what an account sets; an invoice keeps its own copy",
+    ("BilledOn", "RehearsedInvoiceReply"): "what a rehearsal would bill: with lines, and mostly without an id",
     ("PushedRow", "RenewalFailureData"): "an event about the failure alone",
 }
 

@@ -17,7 +17,7 @@ from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
-from builders.kit.values.resources import members_of, reply_type, resource
+from builders.kit.values.resources import HIDDEN, ONCE, members_of, reply_type, resource
 from builders.projects.records import ProjectFields, Refusal
 
 V = TypeVar("V")
@@ -317,14 +317,23 @@ class Action:
 ACTIONS = TypeAdapter(tuple[Action, ...])  # their stored and digested form
 
 
+@resource("FindingReply", optional={"until": None})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """An error or a warning of a plan."""
+    """An error or a warning."""
 
-    code: str
-    address: str
-    message: str
-    until: datetime | None = None  # until when the message is valid
+    code: Annotated[str, doc("Stable name of the finding; more can be added.")]
+    address: Annotated[
+        str, doc("Address of the resource in the manifest; empty when it concerns the whole manifest.")
+    ]
+    message: Annotated[str, doc("Text for people: the finding and the remedy.")]
+    until: Annotated[
+        datetime | None,
+        Field(
+            description="For `period_not_refunded`: until when claiming the name again is free.",
+            exclude_if=lambda until: until is None,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,12 +406,13 @@ RETRYABLE: Mapping[str, bool] = {
 }
 
 
+@resource("StepErrorReply", computed={"retryable": "Whether a resumed promotion can succeed."})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepError:
     """The error of a failed step or of an abandoned promotion."""
 
-    code: str
-    message: str
+    code: Annotated[str, doc("Stable name of the failure, such as `taken`; more can be added.")]
+    message: Annotated[str, doc("Text for people: the failure and the remedy.")]
 
     @property
     def retryable(self) -> bool:
@@ -410,29 +420,41 @@ class StepError:
         return RETRYABLE.get(self.code, False)  # a rehearsal can invent codes
 
 
+StepResourceId = Annotated[UUID | None, doc("The created or changed resource; null before the execution.")]
+
+
+@resource("StepReply", optional={"signing_secret": None})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """An action in execution."""
 
-    position: int
-    address: str
-    action: ActionKind
-    status: StepStatus
-    attempts: int
-    resource_id: UUID | None
-    error: StepError | None
-    finished_at: datetime | None
-    invoice_id: UUID | None = None  # of a claim with a price
-    signing_secret: str | None = field(default=None, repr=False)  # not stored: in one response only
+    position: Annotated[int, HIDDEN]
+    address: Annotated[str, doc("Address of the resource in the manifest, such as `alias.ada`.")]
+    action: Annotated[ActionKind, doc("The action of the plan that the step executes.")]
+    status: Annotated[StepStatus, doc("Status of the step.")]
+    attempts: Annotated[int, doc("Number of attempts.")]
+    resource_id: StepResourceId
+    error: Annotated[StepError | None, doc("Why it failed; null otherwise.")]
+    finished_at: Annotated[datetime | None, doc("When the step succeeded or failed; null before.")]
+    invoice_id: Annotated[UUID | None, doc("The invoice that charges the claim; null if the step is free.")] = None
+    signing_secret: Annotated[
+        str | None,
+        Field(
+            description="The secret of a new webhook, in the first response only.",
+            exclude_if=lambda secret: secret is None,
+        ),
+        ONCE,
+    ] = field(default=None, repr=False)
 
 
+@resource("InvoiceReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BilledOn:
-    """An invoice of a promotion."""
+    """An invoice for claimed names."""
 
-    id: UUID
-    number: str | None
-    total: Money
+    id: Annotated[UUID, doc("Identifier of the invoice.")]
+    number: Annotated[str | None, doc("Number of the invoice, once it is issued.")]
+    total: Annotated[Money, doc("Amount of the invoice, with tax.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

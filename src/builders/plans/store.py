@@ -351,5 +351,4 @@ skip_steps = query("""
 
 
 def _dump_error(error: StepError | None) -> Jsonb | None:
-    """Return the stored form of an error, with `retryable` for readers of the table."""
-    return None if error is None else Jsonb({**_ERROR.dump_python(error), "retryable": error.retryable})
+    return None if error is None else Jsonb(_ERROR.dump_python(error))

@@ -254,14 +254,9 @@ def _sent(value: object) -> Any:  # a JSON value
 
 
 class Reply(BaseModel):
-    """A reply; read from the attributes of a record.
-
-    The members in `shown_once` are not stored, so the replay of an idempotent request omits them. They are names,
-    or nested members in pydantic's form.
-    """
+    """A reply; read from the attributes of a record."""
 
     model_config = ConfigDict(from_attributes=True)
-    shown_once: ClassVar[frozenset[str] | Mapping[str, Any]] = frozenset()
 
     @classmethod
     def from_record(cls, record: object, **computed: Any) -> Self:

@@ -389,7 +389,7 @@ class ResponseWriter:
         # A handler returns the record; what a change adds to it is written here.
         self._record = members.record_of(self.model)
         self._adapter = None if route.response_field is None else TypeAdapter[Any](self._record or self.model)
-        self._once = _shown_once(self._record or self.model)
+        self._once = shown_once_of(self._record or self.model)
         self._status = route.status_code or 200
         self.collection: str | None = None  # of a route that creates: the path below which `GET /{id}` reads
         self._body_names = [field.name for field in route.dependant.body_params]
@@ -431,11 +431,3 @@ class ResponseWriter:
             return text
         warnings = bodies.list_warnings(*(values[name] for name in self._body_names))
         return text.removesuffix(b"}") + b',"warnings":' + _WARNINGS.dump_json(warnings) + b"}"
-
-
-def _shown_once(model: Any) -> Any:  # pydantic's `exclude`
-    if dataclasses.is_dataclass(model) and isinstance(model, type):
-        return shown_once_of(model)
-    if not isinstance(model, type) or not issubclass(model, bodies.Reply):
-        return None
-    return dict(model.shown_once) if isinstance(model.shown_once, Mapping) else set(model.shown_once)

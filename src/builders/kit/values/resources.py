@@ -12,7 +12,7 @@ depends on the request or is shown once:
         manifest: Annotated[str | None, HIDDEN]
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -21,7 +21,7 @@ from operator import or_
 from types import GenericAlias, MappingProxyType, UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, Field, GetJsonSchemaHandler, computed_field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, computed_field
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -131,25 +131,35 @@ def reply_type(kind: Any) -> Any:  # types
     return str if kind is Decimal else kind
 
 
-@lru_cache(maxsize=256)  # more than there are records
-def shown_once_of(record: type) -> Mapping[str, Any]:
-    """Return the members that an answer shows once, also those of records in it, as `exclude` of pydantic."""
+@lru_cache(maxsize=1024)  # more than there are answers
+def shown_once_of(answer: Any) -> Mapping[str, Any]:  # any response model
+    """Return the members that an answer shows once, also those of answers in it, as `exclude` of pydantic."""
     found: dict[str, Any] = {}
-    for each in members_of(record):
-        inner = _record_in(each.kind)
-        if Mark.ONCE in each.marks:
-            found[each.name] = True
-        elif inner is not None and (nested := shown_once_of(inner)):
-            found[each.name] = {"__all__": nested} if each.is_list else nested
+    for name, kind, marks in _members_of_answer(answer):
+        if Mark.ONCE in marks:
+            found[name] = True
+        elif nested := next(filter(None, map(shown_once_of, _classes_in(kind))), None):
+            found[name] = {"__all__": nested} if get_origin(bare(kind)) in {list, Sequence} else nested
     return found
 
 
-def _record_in(kind: Any) -> type | None:
-    """Return the record that is the type, or that its items have."""
-    kind = bare(kind)
-    if is_dataclass(kind):
-        return kind if isinstance(kind, type) else None
-    return next(filter(None, map(_record_in, get_args(kind))), None)
+def _members_of_answer(answer: Any) -> Iterator[tuple[str, Any, Sequence[object]]]:
+    if not isinstance(answer, type):
+        return
+    if issubclass(answer, BaseModel):
+        for name, each in answer.model_fields.items():
+            yield name, each.annotation, each.metadata
+    elif is_dataclass(answer):
+        for member in members_of(answer):
+            yield member.name, member.kind, member.marks
+
+
+def _classes_in(kind: Any) -> Iterator[type]:
+    """Yield the classes of a type, and of its items."""
+    if isinstance(kind, type):
+        yield kind
+    for each in get_args(kind):
+        yield from _classes_in(each)
 
 
 # Stored data can be older than a rule of requests.

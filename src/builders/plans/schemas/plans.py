@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from builders.kit.http.bodies import Reply
 from builders.kit.process.secret_keys import Keyring
@@ -25,6 +25,7 @@ from builders.plans.records import (
     ActionKind,
     AliasView,
     ApprovalState,
+    Finding,
     Kind,
     Plan,
     PlanDigest,
@@ -114,23 +115,6 @@ class ActionReply(Reply):
     ]
 
 
-class FindingReply(Reply):
-    """An error or a warning."""
-
-    code: Annotated[str, doc("Stable name of the finding; more can be added.")]
-    address: Annotated[
-        str, doc("Address of the resource in the manifest; empty when it concerns the whole manifest.")
-    ]
-    message: Annotated[str, doc("Text for people: the finding and the remedy.")]
-    until: Annotated[
-        datetime | None,
-        Field(
-            description="For `period_not_refunded`: until when claiming the name again is free.",
-            exclude_if=lambda until: until is None,
-        ),
-    ] = None
-
-
 class TotalReply(Reply):
     """The total price of the plan in one currency."""
 
@@ -167,8 +151,8 @@ class PlanReply(_PlanHead):
     totals: Annotated[
         list[TotalReply], doc("The total price, one entry for each currency; empty if the plan is free.")
     ]
-    errors: Annotated[list[FindingReply], doc("Obstacles to a promotion; empty when `promotable`.")]
-    warnings: Annotated[list[FindingReply], doc("Warnings to review before the promotion.")]
+    errors: Annotated[list[Finding], doc("Obstacles to a promotion; empty when `promotable`.")]
+    warnings: Annotated[list[Finding], doc("Warnings to review before the promotion.")]
     confirm_deletes: Annotated[int, doc("Number of deletions that a promotion must confirm.")]
     approval: Annotated[ApprovalReply, doc("Whether a person must approve the plan, and who has.")]
 

@@ -1,12 +1,11 @@
 """The body and the reply of a promotion, and the reply of the status."""
 
 from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, StrictBool
+from pydantic import StrictBool
 
 from builders.kit.callers import Caller
 from builders.kit.events import outbox
@@ -15,13 +14,15 @@ from builders.kit.values.docs import CreatedAt, Livemode, doc
 from builders.kit.values.money import Money
 from builders.mail import addresses
 from builders.plans.records import (
-    ActionKind,
+    BilledOn,
     Kind,
     OnError,
     PlanDigest,
     Promotion,
     PromotionRequest,
     PromotionStatus,
+    Step,
+    StepError,
     StepStatus,
 )
 from builders.plans.schemas.manifests import Count
@@ -61,45 +62,6 @@ class SandboxPromoteRequest(SandboxPersonPromotion):
     ] = False
 
 
-class StepErrorReply(Reply):
-    """The error of a failed step or of an abandoned promotion."""
-
-    code: Annotated[str, doc("Stable name of the failure, such as `taken`; more can be added.")]
-    message: Annotated[str, doc("Text for people: the failure and the remedy.")]
-    retryable: Annotated[bool, doc("Whether a resumed promotion can succeed.")]
-
-
-StepResourceId = Annotated[UUID | None, doc("The created or changed resource; null before the execution.")]
-
-
-class StepReply(Reply):
-    """An action in execution."""
-
-    address: Annotated[str, doc("Address of the resource in the manifest, such as `alias.ada`.")]
-    action: Annotated[ActionKind, doc("The action of the plan that the step executes.")]
-    status: Annotated[StepStatus, doc("Status of the step.")]
-    attempts: Annotated[int, doc("Number of attempts.")]
-    resource_id: StepResourceId
-    error: Annotated[StepErrorReply | None, doc("Why it failed; null otherwise.")]
-    finished_at: Annotated[datetime | None, doc("When the step succeeded or failed; null before.")]
-    invoice_id: Annotated[UUID | None, doc("The invoice that charges the claim; null if the step is free.")]
-    signing_secret: Annotated[
-        str | None,
-        Field(
-            description="The secret of a new webhook, in the first response only.",
-            exclude_if=lambda secret: secret is None,
-        ),
-    ] = None
-
-
-class InvoiceReply(Reply):
-    """An invoice for claimed names."""
-
-    id: Annotated[UUID, doc("Identifier of the invoice.")]
-    number: Annotated[str | None, doc("Number of the invoice, once it is issued.")]
-    total: Annotated[Money, doc("Amount of the invoice, with tax.")]
-
-
 NextAction = Literal["await_approval", "resume", "replan", "confirm_destinations", "pay_invoices"]
 APPROVE = "The promotion starts when a person approves the plan; `approval.review_url` of the plan is the page."
 CONFIRM = (
@@ -126,8 +88,6 @@ class NextActionReply(Reply):
 class PromotionReply(Reply):
     """The execution of a plan."""
 
-    shown_once: ClassVar[Mapping[str, Any]] = {"steps": {"__all__": {"signing_secret"}}}
-
     id: Annotated[UUID, doc("Identifier of the promotion.")]
     plan_id: Annotated[UUID, doc("The plan that is executed.")]
     status: Annotated[
@@ -138,11 +98,11 @@ class PromotionReply(Reply):
         ),
     ]
     on_error: Annotated[OnError, doc("Reaction of the promotion to a failed step.")]
-    steps: Annotated[list[StepReply], doc("The actions of the plan and their results.")]
+    steps: Annotated[list[Step], doc("The actions of the plan and their results.")]
     summary: Annotated[dict[StepStatus, int], doc("Number of steps by status.")]
-    invoices: Annotated[list[InvoiceReply], doc("Invoices for the claimed names; empty if they are free.")]
+    invoices: Annotated[list[BilledOn], doc("Invoices for the claimed names; empty if they are free.")]
     error: Annotated[
-        StepErrorReply | None,
+        StepError | None,
         doc(
             "Why it was abandoned. `ending_failed`: the completion failed, although the steps may have succeeded."
         ),

@@ -19,9 +19,12 @@ from builders.plans.records import (
     MAX_RESOURCES,
     ActionKind,
     ApprovalState,
+    Finding,
     OnError,
     PlanStatus,
     PromotionStatus,
+    StepError,
+    StepResourceId,
     StepStatus,
 )
 from builders.plans.rehearsal import Rehearsal, RehearsalRequest
@@ -30,13 +33,11 @@ from builders.plans.schemas.manifests import SandboxManifest
 from builders.plans.schemas.plans import (
     ActionPriceReply,
     ActionReply,
-    FindingReply,
     Labels,
     Summary,
     TotalReply,
     plan_reply,
 )
-from builders.plans.schemas.promotions import StepErrorReply, StepResourceId
 
 MAX_CHECKS = 50
 TYPES = ("event", "manifest", "check", "reset")
@@ -245,8 +246,8 @@ class RehearsedPlanReply(Reply):
     actions: Annotated[list[ActionReply], doc("The actions in the sequence of execution.")]
     summary: Summary
     totals: Annotated[list[TotalReply], doc("The total price, one entry for each currency.")]
-    errors: Annotated[list[FindingReply], doc("Obstacles to a promotion.")]
-    warnings: Annotated[list[FindingReply], doc("Warnings to review before a promotion.")]
+    errors: Annotated[list[Finding], doc("Obstacles to a promotion.")]
+    warnings: Annotated[list[Finding], doc("Warnings to review before a promotion.")]
     confirm_deletes: Annotated[int, doc("Number of deletions that a promotion of the plan must confirm.")]
     approval: Annotated[SimulatedApprovalReply, doc("The approval by the simulated decision.")]
 
@@ -258,7 +259,7 @@ class RehearsedStepReply(Reply):
     action: Annotated[ActionKind, doc("The action of the plan that the step executes.")]
     status: Annotated[Literal["succeeded", "failed", "skipped"], doc("Result of the step.")]
     resource_id: StepResourceId
-    error: Annotated[StepErrorReply | None, doc("Why it failed; null otherwise.")]
+    error: Annotated[StepError | None, doc("Why it failed; null otherwise.")]
 
 
 class RehearsedPromotionReply(Reply):
