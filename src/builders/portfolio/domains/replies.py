@@ -1,6 +1,6 @@
 """Replies of the portfolio's domains."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -14,9 +14,7 @@ from builders.kit.values.money import Money
 from builders.kit.values.resources import MONEY, extended, members_of, resource
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import (
-    FIGURES,
     Domain,
-    DomainFields,
     DropDates,
     EditedRow,
     Figures,
@@ -25,10 +23,6 @@ from builders.portfolio.domains.records import (
 )
 from builders.portfolio.domains.today import Today
 from builders.portfolio.team.visibility import visible
-
-_REDACTED: Mapping[str, None] = dict.fromkeys(
-    ["finance", *FIGURES, *(each.name for each in members_of(DomainFields) if MONEY in each.marks)]
-)
 
 
 class PortfolioTotals(Reply):
@@ -89,6 +83,7 @@ class PortfolioDomainDetail(PortfolioDomainReply):
     drop_dates: Annotated[DropDates, doc("Deletion dates by the rules of the top-level domain.")]
 
 
+_MONEY = {each.name for each in members_of(PortfolioDomainReply) if MONEY in each.marks}
 PortfolioDomainWritten = written_of(PortfolioDomainDetail, "PortfolioDomainWritten")
 
 
@@ -126,7 +121,7 @@ def history_reply(page: Page[RecordedChange], *, shows_finance: bool) -> PageRep
     """Return a page of changes; without `shows_finance` their money is left out."""
     items = []
     for each in page.items:
-        shown = [every for every in each.changes if shows_finance or every.member not in _REDACTED]
+        shown = [every for every in each.changes if shows_finance or every.member not in _MONEY]
         redacted: Sequence[Literal["finance"]] = [] if len(shown) == len(each.changes) else ["finance"]
         items.append(replace(each, changes=shown, redacted=redacted))
     return PageReply[RecordedChange](items=items, next_cursor=page.next_cursor)

@@ -47,8 +47,6 @@ Currency = Annotated[
     Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)] | None,
     doc("ISO 4217 code of the amounts that are sent without one."),
 ]
-
-
 _NEW = {name: default for name, default in DEFAULTS.items() if name not in {"status", *REPORTED}}
 
 
