@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
@@ -16,7 +17,16 @@ from builders.kit.http.members import create_of, manifest_of, patch_of, record_o
 from builders.kit.pages import Page
 from builders.kit.values import ids
 from builders.kit.values.docs import doc
-from builders.kit.values.resources import HIDDEN, OF_CALLER, ONCE, Masked, members_of, resource, shown_once_of
+from builders.kit.values.resources import (
+    HIDDEN,
+    OF_CALLER,
+    ONCE,
+    Masked,
+    extended,
+    members_of,
+    resource,
+    shown_once_of,
+)
 
 LIVE, SANDBOX = ids.new(), ids.new()
 Name = Annotated[str, StringConstraints(max_length=5)]
@@ -245,9 +255,50 @@ def test_a_member_that_is_shown_once_is_found_also_in_other_records() -> None:
     assert shown_once_of(Keys) == {"first": {"secret": True}, "others": {"__all__": {"secret": True}}}
 
 
+class KeyRing(BaseModel):
+    """Keys in a model."""
+
+    keys: list[Key]
+
+
+def test_a_member_that_is_shown_once_is_found_also_in_a_model() -> None:
+    assert shown_once_of(KeyRing) == {"keys": {"__all__": {"secret": True}}}
+
+
 def test_a_record_without_secrets_shows_all_members_again() -> None:
     assert shown_once_of(Boat) == {}
 
 
 def test_a_member_that_is_shown_once_and_has_a_default_can_be_absent() -> None:
     assert not schema(Key)["required"]
+
+
+@resource("FleetBoatReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetBoat(Boat):
+    """A boat of a fleet."""
+
+    fleet: Annotated[str, doc("Its fleet.")]
+
+
+def test_a_record_is_extended_with_more_members() -> None:
+    boat = extended(FleetBoat, BOAT, fleet="North", owner="Bob")
+    assert boat == FleetBoat(account_id=SANDBOX, ports=["Oslo"], labels={"a": "b"}, owner="Bob", fleet="North")
+
+
+class Side(StrEnum):
+    """A side of a boat."""
+
+    PORT = "port"
+
+
+@resource("LoadReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a boat carries."""
+
+    tons: Annotated[Mapping[Side, int], doc("By side.")]
+
+
+def test_the_names_of_pairs_stay_in_the_schema_of_an_answer_if_they_are_those_of_an_enum() -> None:
+    assert TypeAdapter(Load).json_schema()["properties"]["tons"]["propertyNames"] == {"$ref": "#/$defs/Side"}
