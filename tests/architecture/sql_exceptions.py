@@ -48,7 +48,6 @@ ALLOWED = {
     "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "decides whether to create the queue",
     "builders/domains/store.py:check_held_now": "a key is of a domain, whoever holds it",
     "builders/kit/http/idempotency.py:PRUNE": "deletes old keys of all accounts",
-    "builders/kit/http/idempotency.py:RENEW": "renews the claims of a process, with the account of each",
     "builders/kit/events/dispatcher.py:_claim": "events of all accounts are dispatched in one batch",
     "builders/kit/events/dispatcher.py:_find_oldest_pending": "the age of the outbox is that of all accounts",
     "builders/identity/store/keys.py:prune_keys": "deletes old keys of all accounts",

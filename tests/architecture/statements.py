@@ -33,7 +33,9 @@ GROUPED = re.compile(r"\b\d+_\d")
 ABSENT = re.compile(r"%\(\w+\)s(::\w+(\[\])?)?\s+IS\s+NULL\s+(OR\b|AND\b[^()]*\bOR\b)", re.IGNORECASE)
 LOCK = re.compile(r"\bFOR\s+(NO\s+KEY\s+)?UPDATE\b")
 AS = re.compile(r"\bAS\s+(MATERIALIZED\s+)?$")
-OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timestamp\(\)|localtime)", re.IGNORECASE)
+OWN_CLOCK = re.compile(
+    r"\b(now\(\)|current_timestamp|current_date|(clock|statement|transaction)_timestamp\(\)|localtime)", re.IGNORECASE
+)
 
 
 # Statements that are sent without a constant, with the reason.

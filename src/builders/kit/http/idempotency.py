@@ -64,14 +64,16 @@ WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
 # For `dependencies` of a PATCH that is not idempotent, which also accepts the key.
 WITH_IDEMPOTENCY = Depends(with_idempotency)
 
+# The difference of the ends is more than a lease if the held one has ended: a sharded database refuses a clock here.
 CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, lease_until, selected_role)
-    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, clock_timestamp() + %(lease)s, %(role)s)
+    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, statement_timestamp() + %(lease)s, %(role)s)
     ON CONFLICT (account_id, key) DO UPDATE
     SET fingerprint = excluded.fingerprint, lease_until = excluded.lease_until, fence = excluded.fence,
         claimed_at = CASE WHEN held.claimed_at < %(expired)s THEN excluded.claimed_at ELSE held.claimed_at END,
         status = NULL, body = NULL, headers = NULL, selected_role = excluded.selected_role
-    WHERE held.claimed_at < %(expired)s OR (held.status IS NULL AND held.lease_until < clock_timestamp())
+    WHERE held.claimed_at < %(expired)s
+       OR (held.status IS NULL AND excluded.lease_until - held.lease_until > %(lease)s)
     RETURNING fence, claimed_at
 """
 FIND = """
@@ -89,7 +91,7 @@ RELEASE = """
 # Keeps the time of the claim: a repetition finds what the request has committed before its failure. A renewal that
 # is on its way does not match the fence.
 END_LEASE = """
-    UPDATE kit_idempotency SET lease_until = '-infinity', fence = 0
+    UPDATE kit_idempotency SET lease_until = 'epoch', fence = 0
     WHERE account_id = %(account_id)s AND key = %(key)s AND fence = %(fence)s AND status IS NULL
 """
 # The lock keeps others from taking over between this statement and the commit.
@@ -99,18 +101,20 @@ HOLD = """
 # A locked row is one that its request is finishing.
 RENEW = """
     WITH held AS (
-        SELECT account_id, key FROM kit_idempotency
-        JOIN unnest(%(accounts)s::uuid[], %(keys)s::text[], %(fences)s::bigint[]) AS own (account_id, key, fence)
-            USING (account_id, key, fence)
-        WHERE status IS NULL FOR NO KEY UPDATE OF kit_idempotency SKIP LOCKED
+        SELECT key FROM kit_idempotency
+        WHERE account_id = %(account_id)s AND key = %(key)s AND fence = %(fence)s AND status IS NULL
+        FOR NO KEY UPDATE SKIP LOCKED
     )
-    UPDATE kit_idempotency AS renewed SET lease_until = clock_timestamp() + %(lease)s FROM held
-    WHERE renewed.account_id = held.account_id AND renewed.key = held.key
+    UPDATE kit_idempotency AS renewed SET lease_until = statement_timestamp() + %(lease)s FROM held
+    WHERE renewed.account_id = %(account_id)s AND renewed.key = held.key
 """
+# By the age of the last row of the batch: the place of a row (ctid) does not identify it in a sharded database.
 PRUNE = """
-    DELETE FROM kit_idempotency WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM kit_idempotency WHERE claimed_at < %(expired)s LIMIT %(batch)s
-    ))
+    DELETE FROM kit_idempotency WHERE claimed_at <= (
+        SELECT max(claimed_at) FROM (
+            SELECT claimed_at FROM kit_idempotency WHERE claimed_at < %(expired)s ORDER BY claimed_at LIMIT %(batch)s
+        ) AS oldest
+    )
 """
 PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
 
@@ -182,7 +186,7 @@ class Claim:
     async def hold(self, conn: Conn) -> None:
         """Keep the claim until the transaction ends. Raise InFlight when another request has taken it over."""
         with suppress(ReadOnlySqlTransaction):  # which has nothing to commit
-            if (await conn.execute(HOLD, self._row())).rowcount == 0:
+            if (await conn.execute(HOLD, self.row())).rowcount == 0:
                 raise _taken_over()
 
     async def release(self, database: Database, *, has_committed: bool = False) -> None:
@@ -192,22 +196,23 @@ class Claim:
         """
         with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT_S), database.connection() as conn:
-                await conn.execute(END_LEASE if has_committed else RELEASE, self._row())
+                await conn.execute(END_LEASE if has_committed else RELEASE, self.row())
 
     async def finish(self, conn: Conn, *, response: Response, body: bytes) -> None:
         """Store the response. Raise InFlight when another request has taken over the claim."""
         kept = {name: value for name, value in response.headers.items() if name in REPLAYED_HEADERS}
-        row = {**self._row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
+        row = {**self.row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
         cursor = await conn.execute(FINISH, row)
         if cursor.rowcount == 0:
             raise _taken_over()
 
-    def _row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, Any]:
+        """Return the parameters that identify the claim."""
         return {"account_id": self.account_id, "key": self.key, "fence": self.fence}
 
 
 class _Leases:
-    """The claims of running requests of one event loop, renewed by one statement each second."""
+    """The claims of running requests of one event loop, renewed together each second."""
 
     def __init__(self) -> None:
         self.held: set[Claim] = set()
@@ -228,16 +233,10 @@ class _Leases:
 
     async def _renew(self, database: Database) -> None:
         """Renew all leases. One that is not renewed in time can be taken over; its request then fails."""
-        held = tuple(self.held)
-        row = {
-            "accounts": [each.account_id for each in held],
-            "keys": [each.key for each in held],
-            "fences": [each.fence for each in held],
-            "lease": LEASE,
-        }
+        rows = [{**each.row(), "lease": LEASE} for each in self.held]
         with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT_S), database.connection() as conn:
-                await conn.execute(RENEW, row)
+                await conn.cursor().executemany(RENEW, rows)  # sent at once
         if self.held and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_later(RENEWAL_S, self._start, database)
@@ -308,7 +307,7 @@ async def claim(
 async def prune(conn: Conn, *, batch_size: int = PRUNE_BATCH) -> None:
     """Delete keys older than a day."""
     batch = {"expired": clock.now() - RETENTION, "batch": batch_size}
-    while (await conn.execute(PRUNE, batch)).rowcount == batch_size:
+    while (await conn.execute(PRUNE, batch)).rowcount >= batch_size:  # more if several have the same age
         pass
 
 
