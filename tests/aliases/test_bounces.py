@@ -25,12 +25,13 @@ from tests.aliases.make import (
 from tests.cast import Client, Person
 
 
-async def pause(service: Service, *bounced: tuple[Owner, str]) -> None:
-    """Pause destinations of owners."""
+async def pause(service: Service, owner: Owner, email: str) -> None:
+    """Pause a destination of an owner."""
     state = service.api.state
     async with state.database.transaction() as conn:
-        pairs = [(owner.account_id, email) for owner, email in bounced]
-        await confirmations.pause_destinations(conn, keyring=state.keyring, bounced=pairs)
+        await confirmations.pause_destinations(
+            conn, keyring=state.keyring, account_id=owner.account_id, emails=[email]
+        )
 
 
 async def confirm(anyone: Client, worker: AliasWorker, email: str) -> None:
@@ -44,12 +45,12 @@ async def test_a_paused_destination_receives_no_mail_and_its_account_learns_it(
 ) -> None:
     email = alice.account.email
     alias_id = await owner.claim_one("ada", domain, email)
-    await pause(service, (owner, email.upper()))
+    await pause(service, owner, email.upper())
     shown = (await destinations(alice))[email]
     assert (shown["verified"], shown["paused_at"] is None, shown["verified_at"] is None) == (False, False, False)
     (on_alias,) = (await alice.get(f"{ALIASES}/{alias_id}")).json()["destinations"]
     assert on_alias == {"email": email, "verified": False}
-    await pause(service, (owner, email))
+    await pause(service, owner, email)
     ((_, data),) = await published(conn, owner.account_id, "alias.bounced")
     assert (data["aliases"], email in str(data)) == (1, False)
     assert [each["Subject"] for each in await worker.list_emails(email)].count(
@@ -79,7 +80,7 @@ async def test_its_recipient_confirms_again_and_mail_servers_learn_both(
 
     since = 0
     assert await changed() == [[email]]
-    await pause(service, (owner, email))
+    await pause(service, owner, email)
     assert await changed() == [[]]
     clock.move(timedelta(minutes=16))
     resent = (await alice.post(RESEND, json={"email": email})).json()
@@ -95,7 +96,7 @@ async def test_another_spelling_of_a_paused_destination_has_to_be_confirmed(
 ) -> None:
     email = alice.account.email
     await owner.claim_one("ada", domain, email)
-    await pause(service, (owner, email))
+    await pause(service, owner, email)
     await owner.claim_one("bea", domain, email.replace("alice", "Alice"))
     assert not await verified(alice, email.replace("alice", "Alice"))
 
@@ -105,6 +106,6 @@ async def test_the_destinations_of_another_account_keep_their_mail(
 ) -> None:
     other = Owner.of(database, bob)
     await other.claim(spec("bob", domain, bob.account.email))
-    await pause(service, (owner, bob.account.email))
+    await pause(service, owner, bob.account.email)
     assert await verified(bob, bob.account.email)
     assert (await alice.get(DESTINATIONS)).json()["items"] == []

@@ -34,7 +34,8 @@ ABSENT = re.compile(r"%\(\w+\)s(::\w+(\[\])?)?\s+IS\s+NULL\s+(OR\b|AND\b[^()]*\b
 LOCK = re.compile(r"\bFOR\s+(NO\s+KEY\s+)?UPDATE\b")
 AS = re.compile(r"\bAS\s+(MATERIALIZED\s+)?$")
 OWN_CLOCK = re.compile(
-    r"\b(now\(\)|current_timestamp|current_date|(clock|statement|transaction)_timestamp\(\)|localtime)", re.IGNORECASE
+    r"\b(now\(\)|current_timestamp|current_date|(clock|statement|transaction)_timestamp\(\)|localtime)",
+    re.IGNORECASE,
 )
 
 

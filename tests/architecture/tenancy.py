@@ -96,8 +96,7 @@ CROSSING: Mapping[str, str] = {
 ACROSS: Mapping[str, Sequence[str]] = {
     "aliases_links": ["aliases/store/aliases.py:clear"],
     "aliases_names": [
-        *(f"aliases/store/aliases.py:{name}" for name in ("FIND", "LIST_FORWARDED", "LIST_OWNED")),
-        *(f"aliases/store/aliases.py:{name}" for name in ("clear", "release")),
+        *(f"aliases/store/aliases.py:{name}" for name in ("LIST_FORWARDED", "clear")),
     ],
     "aliases_readers": [
         f"aliases/store/destinations.py:{name}" for name in ("list_due", "POSTPONE", "record_bounce")

@@ -223,7 +223,9 @@ def test_sql_that_is_understood_is_not_run(conn: psycopg.Connection, text: str) 
     assert list(rejected(conn, sample(text))) == []
 
 
-@pytest.mark.parametrize("call", ["now()", "NOW()", "CURRENT_TIMESTAMP", "clock_timestamp()", "statement_timestamp()"])
+@pytest.mark.parametrize(
+    "call", ["now()", "NOW()", "CURRENT_TIMESTAMP", "clock_timestamp()", "statement_timestamp()"]
+)
 def test_a_statement_with_a_clock_of_its_own_is_reported(call: str) -> None:
     assert len(list(own_clock(sample(f"SELECT {call}")))) == 1
     assert list(own_clock(sample("SELECT %(now)s, known FROM t"))) == []

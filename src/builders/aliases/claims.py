@@ -188,9 +188,9 @@ async def release_aliases(
     """
     now = clock.now()
     before = await lock_unchanged(conn, account_id=account_id, versions=versions)
-    await store.release(
-        conn, realm=realm, account_id=account_id, alias_ids=list(versions), until=now + quarantine, now=now
-    )
+    await store.release(conn, account_id=account_id, alias_ids=versions, now=now)
+    until = now + quarantine
+    await name_store.quarantine(conn, realm=realm, account_id=account_id, aliases=before.values(), until=until)
     released = [replace(each, enabled=False) for each in before.values()]
     await outbox.publish_many(conn, ALIAS_DELETED, [(account_id, event_data(each)) for each in released])
 
@@ -262,14 +262,9 @@ async def list_owned(
 ) -> Page[Alias]:
     """Return the account's aliases, newest first; released ones only with that status in the filter."""
     rows = await store.list_owned(
-        conn,
-        realm=realm,
-        account_id=account_id,
-        filters=filters,
-        after=page.before_id,
-        limit=page.limit + 1,
-        now=clock.now(),
+        conn, account_id=account_id, filters=filters, after=page.before_id, limit=page.limit + 1
     )
+    rows = await _add_quarantines(conn, realm, account_id, rows)
     return page.cut(rows, lambda each: [str(each.id)])
 
 
@@ -277,12 +272,20 @@ async def get_alias(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, alias_id: UUID, lock: bool = False
 ) -> Alias:
     """Return an alias of the account, active or released. Raise AliasNotFound."""
-    found = await store.find(
-        conn, realm=realm, account_id=account_id, alias_id=alias_id, now=clock.now(), lock=lock
-    )
+    found = await store.find(conn, account_id=account_id, alias_id=alias_id, lock=lock)
     if found is None:
         raise AliasNotFound
-    return found
+    [alias] = await _add_quarantines(conn, realm, account_id, [found])
+    return alias
+
+
+async def _add_quarantines(conn: Conn, realm: UUID, account_id: UUID, aliases: Sequence[Alias]) -> list[Alias]:
+    """Return the aliases, released ones with the end of their quarantine."""
+    released = [each for each in aliases if each.status is AliasStatus.DELETED]
+    ends = await name_store.list_quarantines(
+        conn, realm=realm, account_id=account_id, aliases=released, now=clock.now()
+    )
+    return [replace(each, quarantined_until=ends[each.id]) if each.id in ends else each for each in aliases]
 
 
 async def update_alias(

@@ -275,29 +275,28 @@ async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> Non
     await outbox.publish_many(conn, DESTINATION_VERIFIED, events)
 
 
-async def pause_destinations(conn: Conn, *, keyring: Keyring, bounced: Collection[tuple[UUID, str]]) -> None:
-    """Forward no mail to confirmed destinations of accounts until their recipients confirm again.
+async def pause_destinations(conn: Conn, *, keyring: Keyring, account_id: UUID, emails: Collection[str]) -> None:
+    """Forward no mail to confirmed destinations of an account until their recipients confirm again.
 
-    Publish alias.bounced for each, and notify its account. Idempotent.
+    Publish alias.bounced for each, and notify the account. Idempotent.
     """
     now = clock.now()
-    columns = {"account_ids": [each[0] for each in bounced], "emails": [each[1] for each in bounced]}
-    await bounces.lock_bounced(conn, **columns)
-    paused = await bounces.pause(conn, **columns, now=now)
+    await bounces.lock_bounced(conn, account_id=account_id, emails=emails)
+    paused = await bounces.pause(conn, account_id=account_id, emails=emails, now=now)
     events = [
-        (each.account_id, DestinationPaused(email=addresses.mask(each.email), paused_at=now, aliases=each.aliases))
+        (account_id, DestinationPaused(email=addresses.mask(each.email), paused_at=now, aliases=each.aliases))
         for each in paused
     ]
     await outbox.publish_many(conn, ALIAS_BOUNCED, events)
     for each in paused:  # few: a destination has to refuse several messages
-        await _notify(conn, keyring, each)
+        await _notify(conn, keyring, account_id, each)
 
 
-async def _notify(conn: Conn, keyring: Keyring, paused: PausedDestination) -> None:
+async def _notify(conn: Conn, keyring: Keyring, account_id: UUID, paused: PausedDestination) -> None:
     template = DestinationBounced(address=paused.email, aliases=paused.aliases)
     with suppress(AccountNotFound):  # a closed one
-        account = await accounts.get_account(conn, account_id=paused.account_id)
-        await mail.send(conn, keyring=keyring, account_id=paused.account_id, to=account.email, template=template)
+        account = await accounts.get_account(conn, account_id=account_id)
+        await mail.send(conn, keyring=keyring, account_id=account_id, to=account.email, template=template)
 
 
 async def record_bounce(conn: Conn, *, account_id: UUID, message_id: UUID) -> None:

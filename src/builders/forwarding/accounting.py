@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -259,7 +261,7 @@ async def _record_bounces(conn: Conn, keyring: Keyring, attempts: Sequence[Attem
         for each in await store.list_bounces(conn, account_ids=account_ids, emails=emails)
     }
     after = {key: _follow(known.get(key), key, deliveries) for key, deliveries in tries.items()}
-    paused = [key for key, each in after.items() if each is not None and _is_enough(each)]
+    paused = sorted(key for key, each in after.items() if each is not None and _is_enough(each))
     kept = [each for key, each in sorted(after.items()) if each is not None and key not in paused]
     if gone := [key for key in known if key in paused or after[key] is None]:
         account_ids, emails = zip(*gone, strict=True)
@@ -273,8 +275,9 @@ async def _record_bounces(conn: Conn, keyring: Keyring, attempts: Sequence[Attem
             firsts=[each.first_on for each in kept],
             lasts=[each.last_on for each in kept],
         )
-    if paused:
-        await confirmations.pause_destinations(conn, keyring=keyring, bounced=paused)
+    for account_id, of_account in groupby(paused, itemgetter(0)):
+        bounced = [email for _, email in of_account]
+        await confirmations.pause_destinations(conn, keyring=keyring, account_id=account_id, emails=bounced)
 
 
 def _follow(known: Bounces | None, key: tuple[UUID, str], deliveries: Iterable[Delivery]) -> Bounces | None:

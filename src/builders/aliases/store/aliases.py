@@ -65,21 +65,24 @@ INSERT = f"""
     )
     SELECT manifest, key FROM taken
 """
-DESTINATIONS = """
-    coalesce((
-        SELECT array_agg(forward.email ORDER BY forward.position) FROM aliases_forwards AS forward
-        WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
-    ), '{}') AS destinations
-"""
-COLUMNS = f"""
+_COLUMNS = f"""
     alias.id, alias.domain, alias.local_part, alias.key,
     {", ".join(f"alias.{name}" for name in _OWN.split(", "))},
     alias.status, alias.resumes_as, alias.status = 'active' AS enabled, alias.version, alias.claimed_at,
     alias.renews_at, alias.updated_at, alias.price_amount, alias.price_currency,
-    alias.price_interval AS interval, {DESTINATIONS}
+    alias.price_interval AS interval
 """
-# Mail servers follow the changes of aliases by these two columns (`forwarding`).
-CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
+# With the account as a parameter: a sharded database locks rows of one shard, and does not derive the account.
+COLUMNS = f"""
+    {_COLUMNS}, coalesce((
+        SELECT array_agg(forward.email ORDER BY forward.position) FROM aliases_forwards AS forward
+        WHERE forward.account_id = %(account_id)s AND forward.alias_id = alias.id
+    ), '{{}}') AS destinations
+"""
+# Mail servers follow the changes of aliases by these two columns (`forwarding`). The serials come with the rows
+# `new`: a sharded database refuses a function in SET that counts.
+SERIAL = "nextval('aliases_serial') AS serial"
+CHANGED = "serial = new.serial, changed_in = pg_current_xact_id()"
 
 _list_taken_keys = query(_TAKEN_KEYS).set_of(tuple[str, str])
 _insert = query(INSERT).set_of(tuple[str, str])
@@ -89,7 +92,10 @@ REVIVE = f"""
     SET {_SET}, local_part = new.local_part, renews_at = new.paid_until,
         status = CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END,
         deleted_at = NULL, updated_at = %(now)s, version = alias.version + 1, {CHANGED}
-    FROM jsonb_to_recordset(%(specs)s::jsonb) AS new ({_TYPES}, local_part text, paid_until timestamptz)
+    FROM (
+        SELECT *, {SERIAL}
+        FROM jsonb_to_recordset(%(specs)s::jsonb) AS new ({_TYPES}, local_part text, paid_until timestamptz)
+    ) AS new
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id AND alias.status = 'deleted'
 """
 # A suspended alias stays suspended; `enabled` decides its status after the suspension.
@@ -101,7 +107,7 @@ UPDATE = f"""
         resumes_as = CASE WHEN alias.resumes_as IS NULL THEN NULL
                           WHEN new.enabled THEN 'active' ELSE 'disabled' END,
         updated_at = %(now)s, version = alias.version + 1, {CHANGED}
-    FROM jsonb_to_recordset(%(changes)s::jsonb) AS new ({_TYPES})
+    FROM (SELECT *, {SERIAL} FROM jsonb_to_recordset(%(changes)s::jsonb) AS new ({_TYPES})) AS new
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id
 """
 # The released aliases of names whose last period has not ended, and was not undone. `renews_at` is never earlier
@@ -112,7 +118,7 @@ RELEASED = """
      AND alias.key = wanted.key AND alias.status = 'deleted' AND alias.price_amount > 0
      AND coalesce(alias.renews_at, 'infinity') > %(now)s AND NOT EXISTS (
          SELECT FROM aliases_undone AS undone
-         WHERE undone.account_id = alias.account_id AND undone.alias_id = alias.id
+         WHERE undone.account_id = %(account_id)s AND undone.alias_id = alias.id
      )
 """
 # A union of queries, each by its own index; one condition with OR would read all aliases of the account.
@@ -137,20 +143,14 @@ LIST = f"""
 _CONFIRMED = """
     forward.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
       ON destination.account_id = forward.account_id AND destination.email = forward.email
-    WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
+    WHERE forward.account_id = %(account_id)s AND forward.alias_id = alias.id
       AND destination.verified_at IS NOT NULL AND destination.paused_at IS NULL
 """
-OWNED = f"""
-    name.until AS quarantined_until, ARRAY(SELECT {_CONFIRMED}) AS verified
-    FROM aliases AS alias LEFT JOIN aliases_names AS name
-      ON alias.status = 'deleted' AND name.realm = %(realm)s AND name.domain = alias.domain
-     AND name.key = alias.key AND name.account_id = alias.account_id AND name.alias_id = alias.id
-     AND name.state = 'quarantined' AND name.until > %(now)s
-"""
+_VERIFIED = f"ARRAY(SELECT {_CONFIRMED}) AS verified"
 # The planner removes the conditions of absent filters, which are NULL. So this is not prepared: a plan for any
 # filters would read all aliases of the account.
 LIST_OWNED = f"""
-    SELECT {COLUMNS}, {OWNED}
+    SELECT {COLUMNS}, {_VERIFIED} FROM aliases AS alias
     WHERE alias.account_id = %(account_id)s AND alias.id < %(after)s
       AND (%(status)s::text IS NULL AND alias.status <> 'deleted' OR alias.status = %(status)s::text)
       AND (%(domain)s::text IS NULL OR alias.domain = %(domain)s::text)
@@ -160,7 +160,10 @@ LIST_OWNED = f"""
       AND (%(domain_begins)s::text IS NULL OR alias.domain LIKE %(domain_begins)s::text)
     ORDER BY alias.id DESC LIMIT %(limit)s
 """
-FIND = f"SELECT {COLUMNS}, {OWNED} WHERE alias.account_id = %(account_id)s AND alias.id = %(id)s"
+FIND = f"""
+    SELECT {COLUMNS}, {_VERIFIED} FROM aliases AS alias
+    WHERE alias.account_id = %(account_id)s AND alias.id = %(id)s
+"""
 LOCK = "SELECT FROM aliases WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE"
 
 # Follows the destinations of aliases to aliases, until there are no more. It cannot determine which separators a
@@ -192,7 +195,11 @@ LIST_FORWARDED = f"""
             LIMIT 3
         ) AS name
     )
-    SELECT {COLUMNS}, alias.account_id = %(account_id)s AS is_own FROM ahead CROSS JOIN LATERAL (
+    SELECT {_COLUMNS}, ARRAY(
+        SELECT email FROM aliases_forwards
+        WHERE account_id = alias.account_id AND alias_id = alias.id ORDER BY position
+    ) AS destinations, alias.account_id = %(account_id)s AS is_own
+    FROM ahead CROSS JOIN LATERAL (
         SELECT * FROM aliases WHERE account_id = ahead.account_id AND id = ahead.id AND status <> 'deleted' LIMIT 1
     ) AS alias
 """
@@ -266,8 +273,8 @@ async def create(
 # The locked rows do not change until the commit, so that the statements after this one change all or nothing.
 lock_unchanged = query(f"""
     SELECT {COLUMNS} FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
-    JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = wanted.id
-     AND alias.version = wanted.version AND alias.status <> 'deleted'
+    JOIN aliases AS alias ON alias.id = wanted.id AND alias.version = wanted.version
+    WHERE alias.account_id = %(account_id)s AND alias.status <> 'deleted'
     ORDER BY alias.id FOR UPDATE OF alias
 """).all(alias_from_row)
 
@@ -278,19 +285,13 @@ async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]
     await conn.execute(UPDATE, row)
 
 
-# Quarantines the names of the locked aliases until a time.
+# Locked aliases, whose names are then in quarantine (`names.quarantine`).
 release = query(f"""
-    WITH released AS (
-        UPDATE aliases AS alias
-        SET status = 'deleted', resumes_as = NULL, manifest = NULL, manifest_key = NULL,
-            deleted_at = %(now)s, updated_at = %(now)s, version = alias.version + 1, {CHANGED}
-        WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
-        RETURNING alias.id, alias.domain, alias.key
-    )
-    -- Only the account can claim the names before `until`.
-    UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM released
-    WHERE name.realm = %(realm)s AND name.domain = released.domain AND name.key = released.key
-      AND name.account_id = %(account_id)s AND name.alias_id = released.id
+    WITH new AS (SELECT id, {SERIAL} FROM unnest(%(alias_ids)s::uuid[]) AS id)
+    UPDATE aliases AS alias
+    SET status = 'deleted', resumes_as = NULL, manifest = NULL, manifest_key = NULL,
+        deleted_at = %(now)s, updated_at = %(now)s, version = alias.version + 1, {CHANGED}
+    FROM new WHERE alias.account_id = %(account_id)s AND alias.id = new.id
 """).run()
 
 
@@ -319,8 +320,9 @@ end_pauses = query(f"""
         SELECT account_id, id FROM aliases WHERE paused_at IS NOT NULL AND pause_until <= %(now)s
         ORDER BY pause_until LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
-    UPDATE aliases AS alias SET paused_at = NULL, {CHANGED} FROM ended
-    WHERE alias.account_id = ended.account_id AND alias.id = ended.id
+    UPDATE aliases AS alias SET paused_at = NULL, {CHANGED}
+    FROM (SELECT account_id, id, {SERIAL} FROM ended) AS new
+    WHERE alias.account_id = new.account_id AND alias.id = new.id
 """).count()
 
 
@@ -380,16 +382,14 @@ clear = query("""
 
 
 async def list_owned(
-    conn: Conn, *, realm: UUID, account_id: UUID, filters: AliasFilters, after: UUID, limit: int, now: datetime
+    conn: Conn, *, account_id: UUID, filters: AliasFilters, after: UUID, limit: int
 ) -> list[Alias]:
     """Return the account's aliases with ids below `after` that fit the filters, newest first."""
     spelled, at, domain = (filters.q or "").partition("@")
     row = {
-        "realm": realm,
         "account_id": account_id,
         "after": after,
         "limit": limit,
-        "now": now,
         **asdict(filters),
         "spelled": f"{_escape_like(spelled)}{'' if at else '%'}" if filters.q else None,
         "domain_begins": f"{_escape_like(domain)}%" if at else None,
@@ -401,11 +401,9 @@ def _escape_like(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-async def find(
-    conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, now: datetime, lock: bool = False
-) -> Alias | None:
+async def find(conn: Conn, *, account_id: UUID, alias_id: UUID, lock: bool = False) -> Alias | None:
     """Return an alias of the account, active or released."""
-    row = {"realm": realm, "account_id": account_id, "id": alias_id, "now": now}
+    row = {"account_id": account_id, "id": alias_id}
     if lock:  # a separate statement: the next one sees rows that were committed while this one waited
         await conn.execute(LOCK, row)
     return await (await cursor_of(conn).execute(FIND, row)).fetchone()

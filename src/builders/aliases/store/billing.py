@@ -9,6 +9,7 @@ from builders.aliases.store.aliases import (
     CHANGED,
     COLUMNS,
     RELEASED,
+    SERIAL,
     alias_from_row,
     cursor_of,
     name_columns,
@@ -106,11 +107,14 @@ suspend = query(f"""
         SELECT account_id, id, %(invoice_id)s FROM aliases
         WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
         ON CONFLICT DO NOTHING
+    ), new AS (
+        SELECT id, {SERIAL} FROM unnest(%(alias_ids)s::uuid[]) AS id
     )
     UPDATE aliases AS alias
     SET status = 'suspended', resumes_as = alias.status, updated_at = %(now)s, version = alias.version + 1,
         {CHANGED}
-    WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
+    FROM new
+    WHERE alias.account_id = %(account_id)s AND alias.id = new.id
       AND alias.status IN ('active', 'disabled')
     RETURNING {COLUMNS}
 """).all(alias_from_row)
@@ -119,17 +123,19 @@ restore = query(f"""
     WITH settled AS (
         DELETE FROM aliases_arrears WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s
         RETURNING alias_id
+    ), new AS (
+        SELECT alias_id AS id, {SERIAL} FROM settled
     )
     UPDATE aliases AS alias
     SET status = alias.resumes_as, resumes_as = NULL, updated_at = %(now)s, version = alias.version + 1,
         {CHANGED}
-    FROM settled
-    WHERE alias.account_id = %(account_id)s AND alias.id = settled.alias_id
+    FROM new
+    WHERE alias.account_id = %(account_id)s AND alias.id = new.id
       AND alias.status = 'suspended' AND alias.resumes_as IS NOT NULL
       -- No other unpaid invoice suspends it.
       AND NOT EXISTS (
           SELECT FROM aliases_arrears AS other
-          WHERE other.account_id = alias.account_id AND other.alias_id = alias.id
+          WHERE other.account_id = %(account_id)s AND other.alias_id = alias.id
             AND other.invoice_id <> %(invoice_id)s
       )
     RETURNING {COLUMNS}

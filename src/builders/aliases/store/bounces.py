@@ -1,9 +1,8 @@
 """Destinations that refused mail: paused until their recipients confirm again."""
 
 from dataclasses import dataclass
-from uuid import UUID
 
-from builders.aliases.store.aliases import CHANGED
+from builders.aliases.store.aliases import CHANGED, SERIAL
 from builders.kit.db.queries import query
 
 
@@ -11,42 +10,41 @@ from builders.kit.db.queries import query
 class PausedDestination:
     """A destination that was paused."""
 
-    account_id: UUID
     email: str
     aliases: int  # that forward there
 
 
 # Confirmed destinations, in all their spellings. Aliases are locked before them, as in every change of aliases.
 _BOUNCED = """
-    unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS bounced (account_id, email)
-    JOIN aliases_destinations AS destination
-      ON destination.account_id = bounced.account_id AND lower(destination.email) = lower(bounced.email)
-     AND destination.verified_at IS NOT NULL AND destination.paused_at IS NULL
+    destination.account_id = %(account_id)s
+    AND destination.verified_at IS NOT NULL AND destination.paused_at IS NULL
+    AND lower(destination.email) IN (SELECT lower(bounced) FROM unnest(%(emails)s::text[]) AS bounced)
 """
 lock_bounced = query(f"""
-    SELECT alias.id FROM {_BOUNCED}
+    SELECT alias.id FROM aliases_destinations AS destination
     JOIN aliases_forwards AS forward
       ON forward.account_id = destination.account_id AND forward.email = destination.email
     JOIN aliases AS alias
       ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
-    ORDER BY alias.account_id, alias.id FOR UPDATE OF alias
+    WHERE {_BOUNCED}
+    ORDER BY alias.id FOR UPDATE OF alias
 """).run()
 pause = query(f"""
     WITH paused AS (
-        UPDATE aliases_destinations AS changing SET paused_at = %(now)s, ask_at = NULL, wanted_at = NULL
-        FROM {_BOUNCED}
-        WHERE changing.account_id = destination.account_id AND changing.email = destination.email
-          AND changing.paused_at IS NULL
-        RETURNING changing.account_id, changing.email
+        UPDATE aliases_destinations AS destination SET paused_at = %(now)s, ask_at = NULL, wanted_at = NULL
+        WHERE {_BOUNCED}
+        RETURNING account_id, email
     ), forwarding AS (
-        SELECT paused.account_id, paused.email, alias.id FROM paused
+        SELECT paused.email, alias.id FROM paused
         JOIN aliases_forwards AS forward USING (account_id, email)
         JOIN aliases AS alias ON alias.account_id = forward.account_id AND alias.id = forward.alias_id
          AND alias.status <> 'deleted'
+    ), new AS (
+        SELECT id, {SERIAL} FROM (SELECT DISTINCT id FROM forwarding) AS found
     ), changed AS (
-        UPDATE aliases AS alias SET {CHANGED} FROM (SELECT DISTINCT account_id, id FROM forwarding) AS found
-        WHERE alias.account_id = found.account_id AND alias.id = found.id
+        UPDATE aliases AS alias SET {CHANGED} FROM new
+        WHERE alias.account_id = %(account_id)s AND alias.id = new.id
     )
-    SELECT paused.account_id, paused.email, count(forwarding.id) AS aliases
-    FROM paused LEFT JOIN forwarding USING (account_id, email) GROUP BY 1, 2 ORDER BY 1, 2
+    SELECT paused.email, count(forwarding.id) AS aliases
+    FROM paused LEFT JOIN forwarding USING (email) GROUP BY 1 ORDER BY 1
 """).all(PausedDestination)

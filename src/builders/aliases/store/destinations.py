@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from builders.aliases.records import AliasChange, AliasSpec, Destination
-from builders.aliases.store.aliases import CHANGED
+from builders.aliases.store.aliases import CHANGED, SERIAL
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 
@@ -136,9 +136,11 @@ VERIFY = f"""
         JOIN aliases_forwards AS forward USING (account_id, email)
         JOIN aliases AS alias ON alias.account_id = forward.account_id AND alias.id = forward.alias_id
          AND alias.status <> 'deleted'
+    ), new AS (
+        SELECT id, {SERIAL} FROM (SELECT DISTINCT id FROM forwarding) AS found
     ), changed AS (
-        UPDATE aliases AS alias SET {CHANGED}
-        WHERE alias.account_id = %(account_id)s AND alias.id IN (SELECT id FROM forwarding)
+        UPDATE aliases AS alias SET {CHANGED} FROM new
+        WHERE alias.account_id = %(account_id)s AND alias.id = new.id
     )
     SELECT verified.email, count(forwarding.id) FROM verified LEFT JOIN forwarding USING (email) GROUP BY 1
 """

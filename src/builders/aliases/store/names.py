@@ -1,6 +1,6 @@
 """The registry of names: the account of each name and skeleton. A set costs as many statements as one name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.aliases.records import AliasName, Name, RequestedName
+from builders.aliases.records import Alias, AliasName, Name, RequestedName
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 
@@ -150,6 +151,17 @@ TAKE_RESERVED = """
     WHERE name.realm = %(realm)s AND name.domain = reserved.domain AND name.key = reserved.key
       AND (SELECT count(*) FROM reserved) = cardinality(%(domains)s::text[])
 """
+# The names of aliases. The condition on the domains alone lets a sharded database ask the shards of these.
+_OF_ALIASES = """
+    unnest(%(domain)s::text[], %(key)s::text[], %(id)s::uuid[]) AS alias (domain, key, id)
+    WHERE name.realm = %(realm)s AND name.domain = ANY(%(domain)s::text[]) AND name.domain = alias.domain
+      AND name.key = alias.key AND name.account_id = %(account_id)s AND name.alias_id = alias.id
+"""
+QUARANTINE = f"UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM {_OF_ALIASES}"
+LIST_QUARANTINES = f"""
+    SELECT name.alias_id, name.until FROM aliases_names AS name, {_OF_ALIASES}
+      AND name.state = 'quarantined' AND name.until > %(now)s
+"""
 # Quarantined names keep their state.
 lock_reserved = query("""
     SELECT realm, domain, skeleton FROM aliases_skeletons
@@ -239,6 +251,24 @@ async def take_reserved(
     row = {"realm": realm, "account_id": account_id, "now": now, **_columns(wanted)}
     cursor = await conn.execute(TAKE_RESERVED, {**row, "alias_ids": [each.alias_id for each in wanted]})
     return cursor.rowcount == len(wanted)
+
+
+async def quarantine(
+    conn: Conn, *, realm: UUID, account_id: UUID, aliases: Iterable[Alias], until: datetime
+) -> None:
+    """Put the names of released aliases in quarantine: only the account can claim them before its end."""
+    row = {"realm": realm, "account_id": account_id, "until": until, **columns(aliases, "domain", "key", "id")}
+    await conn.execute(QUARANTINE, row)
+
+
+async def list_quarantines(
+    conn: Conn, *, realm: UUID, account_id: UUID, aliases: Sequence[Alias], now: datetime
+) -> dict[UUID, datetime]:
+    """Return the end of the quarantine of released aliases, by id; without those that have none."""
+    if not aliases:
+        return {}
+    row = {"realm": realm, "account_id": account_id, "now": now, **columns(aliases, "domain", "key", "id")}
+    return dict(await (await conn.execute(LIST_QUARANTINES, row)).fetchall())
 
 
 def _columns(wanted: Sequence[RequestedName]) -> dict[str, list[str]]:

@@ -64,7 +64,7 @@ WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
 # For `dependencies` of a PATCH that is not idempotent, which also accepts the key.
 WITH_IDEMPOTENCY = Depends(with_idempotency)
 
-# The difference of the ends is more than a lease if the held one has ended: a sharded database refuses a clock here.
+# The ends differ by more than a lease if the held one has ended: a sharded database refuses a clock in WHERE.
 CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, lease_until, selected_role)
     VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, statement_timestamp() + %(lease)s, %(role)s)
@@ -112,7 +112,8 @@ RENEW = """
 PRUNE = """
     DELETE FROM kit_idempotency WHERE claimed_at <= (
         SELECT max(claimed_at) FROM (
-            SELECT claimed_at FROM kit_idempotency WHERE claimed_at < %(expired)s ORDER BY claimed_at LIMIT %(batch)s
+            SELECT claimed_at FROM kit_idempotency WHERE claimed_at < %(expired)s
+            ORDER BY claimed_at LIMIT %(batch)s
         ) AS oldest
     )
 """
