@@ -21,7 +21,7 @@ from bench.fixtures import Dependencies, open_dependencies
 from builders.aliases.records import Rules
 from builders.catalog import availability, suggestions
 from builders.catalog.records import Price, Suggestion
-from builders.identity import scopes
+from builders.identity import keys, scopes
 from builders.identity.records import Preset
 from builders.identity.store import keys as key_store
 from builders.kit.http import pagination
@@ -107,10 +107,11 @@ class BareApp:
         digest = hashlib.sha256(key).digest()
         account_id = self._accounts.get(digest)
         if account_id is None:
-            row = {"public_id": key.decode().split("_")[2], "now": clock.now()}
+            secret = keys.parse_secret(key.decode())
+            assert secret is not None
+            row = {"account_id": secret.account_id, "digest": digest, "now": clock.now()}
             [holder] = await self._fetch(key_store.find_holder.text, row)
-            assert holder[1] == digest
-            account_id = self._accounts[digest] = holder[2]
+            account_id = self._accounts[digest] = holder[1]
         return account_id
 
     async def _list(self, account_id: UUID, query: Query) -> bytes:

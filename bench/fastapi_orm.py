@@ -16,13 +16,13 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Cookie, Depends, FastAPI, Header, HTTPException, Query, Request
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import BaseModel, create_model
-from sqlalchemy import and_, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import aliased
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bench import fastapi_orm_names as names, fastapi_orm_public
-from bench.fastapi_orm_tables import Account, ApiKey, ApiKeyId, CatalogDomain
+from bench.fastapi_orm_tables import Account, ApiKey, CatalogDomain
 from bench.fixtures import open_dependencies
 from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.rules import validate_local_part
@@ -32,6 +32,7 @@ from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import record
 from builders.catalog.suggestion_index import tokenize
 from builders.identity import scopes
+from builders.identity.keys import parse_secret
 from builders.identity.records import ApiKey as KeyRecord, ListedKey
 from builders.kit.http import pagination
 from builders.kit.http.bodies import Reply
@@ -132,20 +133,21 @@ async def current_account(
 
 async def _find_account(session: AsyncSession, text: str, digest: bytes) -> UUID:
     sandbox_account = aliased(Account)
+    secret = parse_secret(text)
     found = await session.execute(
-        select(ApiKeyId, ApiKey)
-        .join(ApiKey, and_(ApiKey.account_id == ApiKeyId.account_id, ApiKey.id == ApiKeyId.key_id))
+        select(ApiKey)
         .join(sandbox_account, sandbox_account.sandbox_of == ApiKey.account_id)
         .where(
-            ApiKeyId.public_id == text.split("_")[2],
+            ApiKey.account_id == (secret and secret.account_id),
+            ApiKey.digest == digest,
             ApiKey.revoked_at.is_(None),
             or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > clock.now()),
         )
     )
-    row = found.one_or_none()
-    if row is None or row[0].digest != digest or "keys:read" not in scopes.PRESET_SCOPES[row[1].preset]:
+    key = found.scalar_one_or_none()
+    if key is None or "keys:read" not in scopes.PRESET_SCOPES[key.preset]:
         raise HTTPException(401, "The API key is unknown, revoked or expired.")
-    return row[1].account_id
+    return key.account_id
 
 
 AccountId = Annotated[UUID, Depends(current_account)]

@@ -38,6 +38,7 @@ class ApiKey(Table):
 
     account_id: Mapped[UUID] = mapped_column(primary_key=True)
     id: Mapped[UUID] = mapped_column(primary_key=True)
+    digest: Mapped[bytes]
     label: Mapped[str]
     key_kind: Mapped[str] = mapped_column("kind")
     preset: Mapped[str]
@@ -48,17 +49,6 @@ class ApiKey(Table):
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     allowed_ips: Mapped[list[str] | None] = mapped_column(ARRAY(CIDR))
-
-
-class ApiKeyId(Table):
-    """The account and key of a public key id."""
-
-    __tablename__ = "identity_key_ids"
-
-    public_id: Mapped[str] = mapped_column(primary_key=True)
-    digest: Mapped[bytes]
-    account_id: Mapped[UUID]
-    key_id: Mapped[UUID]
 
 
 class CatalogDomain(Table):

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from uuid import uuid4
 
 from builders.identity import keys
 from builders.identity.records import KeyKind
@@ -26,7 +27,7 @@ async def _attack(target: Target) -> AsyncIterator[None]:
         while True:
             sent += 1
             await asyncio.sleep(max(0.0, begin + sent / RATE - loop.time()))
-            key = keys.generate_secret(KeyKind.LIVE).text
+            key = keys.generate_secret(KeyKind.LIVE, uuid4()).text
             writer.write(f"GET {PATH} HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\n\r\n".encode())
             statuses[(await reader.read(65_536))[9:12]] += 1
             if statuses.total() == RATE:

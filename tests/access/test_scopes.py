@@ -4,6 +4,7 @@ tests/architecture/test_scopes.py checks that an operation without a scope is li
 """
 
 import re
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -59,7 +60,7 @@ async def test_missing_credentials_are_refused(anyone: Client, scoped: dict[str,
 
 @pytest.mark.parametrize("bad", ["unknown", "mistyped", "malformed"])
 async def test_an_invalid_key_is_refused(anyone: Client, scoped: dict[str, str], bad: str) -> None:
-    unknown = keys.generate_secret(KeyKind.LIVE).text
+    unknown = keys.generate_secret(KeyKind.LIVE, uuid4()).text
     key = {"unknown": unknown, "mistyped": f"{unknown[:-1]}{'0' if unknown[-1] != '0' else '1'}"}.get(bad, bad)
     answers = {operation: await ask(anyone, operation, key) for operation in scoped}
 

@@ -41,8 +41,6 @@ GLOBAL: Mapping[str, tuple[Place, str]] = {
     "kit_quotas": (by("subject"), "a limit can count an address, which has no account"),
     "probes_writes": (NODE, "always empty: readiness writes to it and rolls back"),
     "identity_accounts": (COPIED, "the tenant itself: its id is the account_id of other tables"),
-    "identity_key_ids": (by("public_id"), "a key arrives without its account"),
-    "identity_grant_ids": (NODE, "a grant arrives without its account"),
     "identity_sign_ins": (NODE, "a sign-in has an address, which may belong to no account"),
     "identity_issuer_sign_ins": (NODE, "a sign-in at an issuer is used up before its account is known"),
     "identity_devices_requests": (NODE, "a machine asks without an account"),
@@ -77,8 +75,6 @@ GLOBAL: Mapping[str, tuple[Place, str]] = {
 # transaction of two shards (two-phase commit) writes the row of a look-up with the row that it leads to.
 _LOOK_UP = "falls away: one transaction writes and deletes both rows, and a look-up without a row finds nothing"
 CROSSING: Mapping[str, str] = {
-    "identity_key_ids: the foreign key to identity_keys (account_id, key_id)": _LOOK_UP,
-    "identity_grant_ids: the foreign key to identity_grants (account_id, grant_id)": _LOOK_UP,
     "invoices_numbers: the foreign key to invoices_invoices (account_id, invoice_id)": _LOOK_UP,
     "portfolio_renewals_tokens: the foreign key to portfolio_renewals_calendars (account_id, member_id)": _LOOK_UP,
     "profile_tokens: the foreign key to profile_profiles (account_id)": _LOOK_UP,
@@ -91,8 +87,7 @@ CROSSING: Mapping[str, str] = {
     ),
 }
 
-# Statements that use rows of two shards, by the table that is not in the account's. The hot ones are those of
-# aliases_names and identity_key_ids (docs/explanation/scale.md).
+# Statements that use rows of two shards, by the table that is not in the account's.
 ACROSS: Mapping[str, Sequence[str]] = {
     "aliases_links": ["aliases/store/aliases.py:clear"],
     "aliases_names": [
@@ -109,13 +104,6 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "forwarding_reverse_names": [
         f"forwarding/store.py:{name}"
         for name in ("add_correspondent", "delete_correspondent", "find_reply_route", "prune_correspondents")
-    ],
-    "identity_grant_ids": [
-        f"identity/store/sessions.py:{name}" for name in ("INSERT_GRANT", "redeem_grant", "find_grant")
-    ],
-    "identity_key_ids": [
-        f"identity/store/keys.py:{name}"
-        for name in ("INSERT_KEY", "_HOLDERS", "find_holder", "list_holders", "prune_keys")
     ],
     "invoices_numbers": ["invoices/store/invoices.py:open_draft"],
     "invoices_series": ["invoices/store/invoices.py:INSERT"],

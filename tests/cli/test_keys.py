@@ -11,11 +11,13 @@ from builders.identity.records import KeyKind, Preset
 from tests.cli.conftest import Cli
 
 MANY = """
-    INSERT INTO identity_keys (account_id, id, label, kind, preset, prefix, last4, created_at, created_by)
-    SELECT id, gen_random_uuid(), 'key ' || nth, 'live', 'developer_full', 'svc_live_0', '0000', created_at, 'test'
+    INSERT INTO identity_keys
+        (account_id, id, digest, label, kind, preset, prefix, last4, created_at, created_by)
+    SELECT id, gen_random_uuid(), uuid_send(gen_random_uuid()), 'key ' || nth,
+           'live', 'developer_full', 'svc_live_0', '0000', created_at, 'test'
     FROM identity_accounts, generate_series(1, 1001) AS nth WHERE email = %s AND sandbox_of IS NULL
 """
-DIGEST = "SELECT digest FROM identity_key_ids WHERE public_id = %s"
+DIGEST = "SELECT digest FROM identity_keys WHERE account_id = %s AND prefix = %s"
 
 
 def created(builders: Cli, account: str, *words: str) -> dict[str, Any]:
@@ -39,7 +41,8 @@ def test_a_key_of_each_kind_and_preset_is_created(
     assert text is not None
     assert text.prefix == key["prefix"]
     with psycopg.connect(conninfo) as conn:
-        assert conn.execute(DIGEST, [text.public_id]).fetchone() == (hashlib.sha256(text.text.encode()).digest(),)
+        found = conn.execute(DIGEST, [text.account_id, text.prefix]).fetchone()
+    assert found == (hashlib.sha256(text.text.encode()).digest(),)
 
 
 def test_a_key_is_created_with_limits(builders: Cli, account: str) -> None:

@@ -1,3 +1,5 @@
+from uuid import uuid4
+
 import pytest
 
 from builders.identity import authenticator as authenticators, keys
@@ -34,7 +36,7 @@ def names(*texts: str) -> list[bytes]:
 
 async def test_ten_thousand_mistyped_keys_leave_no_trace(authenticator: Authenticator) -> None:
     for _ in range(10_001):
-        text = keys.generate_secret(KeyKind.LIVE).text
+        text = keys.generate_secret(KeyKind.LIVE, uuid4()).text
         assert "checksum" in await refused(authenticator, text[:-1] + ("0" if text[-1] != "0" else "1"))
 
     assert kept(authenticator) == (0, 0)
@@ -46,7 +48,7 @@ async def test_a_flood_of_made_up_keys_is_forgotten_but_for_the_newest(
     authenticator.max_cached = 20
     good = Credential("api_key", alice.key)
     caller = await authenticator(good, fresh=False)
-    flood = [keys.generate_secret(KeyKind.LIVE).text for _ in range(100)]
+    flood = [keys.generate_secret(KeyKind.LIVE, uuid4()).text for _ in range(100)]
 
     for text in flood:
         assert "unknown" in await refused(authenticator, text)

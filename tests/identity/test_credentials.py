@@ -1,3 +1,5 @@
+from uuid import uuid4
+
 import pytest
 
 from builders.identity import keys
@@ -5,7 +7,7 @@ from builders.identity.records import KeyKind
 from tests.cast import Client, Person
 from tests.identity.make import PATH, mint
 
-UNKNOWN = keys.generate_secret(KeyKind.LIVE).text  # well-formed, and of nobody
+UNKNOWN = keys.generate_secret(KeyKind.LIVE, uuid4()).text  # well-formed, and of nobody
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl"
 
 
@@ -15,9 +17,9 @@ def offered(key: str, **given: str) -> dict[str, str]:
     return {names[name]: value.replace("good", key) for name, value in given.items()}
 
 
-def forge(prefix: str) -> str:
-    """A well-formed key with the public start of a real one; the rest is made up."""
-    body = f"{prefix}_{'0' * 32}"
+def forge(real: str) -> str:
+    """A well-formed key with the id and the account of a real one; the rest is made up."""
+    body = f"{real[:-38]}{'0' * 32}"
     return body + keys.checksum(body)
 
 
@@ -130,7 +132,7 @@ async def test_credentials_come_before_all_else(anyone: Client) -> None:
 async def test_an_error_reveals_nothing_of_the_key(alice: Person, anyone: Client) -> None:
     revoked = await mint(alice)
     await alice.delete(f"{PATH}/{revoked['id']}")
-    forged = forge(revoked["prefix"])
+    forged = forge(revoked["secret"])
 
     said = [
         (await anyone.get(PATH, headers={"X-API-Key": secret})).json() | {"request_id": None}
@@ -143,7 +145,7 @@ async def test_an_error_reveals_nothing_of_the_key(alice: Person, anyone: Client
 
 
 async def test_a_made_up_secret_for_a_real_key_is_refused(alice: Person, anyone: Client) -> None:
-    forged = forge(alice.key.rpartition("_")[0])
+    forged = forge(alice.key)
 
     answer = await anyone.get(PATH, headers={"X-API-Key": forged})
 

@@ -387,8 +387,10 @@ async def test_an_approval_needs_a_key(anyone: Client, alice: Person) -> None:
 
 async def test_the_limit_of_keys_is_shown_and_refused(anyone: Client, alice: Person, conn: Conn) -> None:
     fill = """
-        INSERT INTO identity_keys (account_id, id, label, kind, preset, prefix, last4, created_at, created_by)
-        SELECT %s, gen_random_uuid(), 'x', 'test', 'developer_full', 'x', 'xxxx', now(), 'x'
+        INSERT INTO identity_keys
+            (account_id, id, digest, label, kind, preset, prefix, last4, created_at, created_by)
+        SELECT %s, gen_random_uuid(), uuid_send(gen_random_uuid()), 'x', 'test', 'developer_full', 'x', 'xxxx',
+               now(), 'x'
         FROM generate_series(1, %s)
     """
     await conn.execute(fill, [alice.account.id, MAX_ACTIVE_KEYS - 3])

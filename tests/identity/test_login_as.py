@@ -17,7 +17,7 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 REASON = "Ticket 4711: an alias does not deliver"
 
 EVENTS = "SELECT data::json FROM kit_outbox WHERE account_id = %s AND name = 'support.signed_in'"
-KEPT = "SELECT row_to_json(known)::text FROM identity_grant_ids AS known WHERE grant_id = %s"
+KEPT = "SELECT row_to_json(granted)::text FROM identity_grants AS granted WHERE id = %s"
 
 
 async def granted(database: Database, person: Person, *, may_write: bool = False) -> NewGrant:
@@ -272,7 +272,7 @@ async def test_the_text_is_not_stored(alice: Person, database: Database, conn: C
 
     assert new.text not in repr(new)
     assert new.text.rpartition("_")[2] not in row
-    assert len(new.text) == len("svc_grant_") + 12 + 1 + 32 + 6
+    assert len(new.text) == len("svc_grant_") + 12 + 1 + 22 + 32 + 6
     assert timedelta(minutes=10) == sessions.GRANT_LIFETIME
 
 

@@ -11,7 +11,6 @@ from tests.identity.make import PATH, WANTED, mint
 
 HELD = """
     SELECT key::text FROM identity_keys AS key WHERE account_id = %(account_id)s
-    UNION ALL SELECT known::text FROM identity_key_ids AS known WHERE account_id = %(account_id)s
     UNION ALL SELECT event::text FROM kit_outbox AS event WHERE account_id = %(account_id)s
     UNION ALL SELECT held::text FROM kit_idempotency AS held WHERE account_id = %(account_id)s
 """

@@ -2,13 +2,14 @@
 
 import asyncio
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from builders.app import Service
 from builders.identity import keys
 from builders.identity.key_checks import KeyChecks
-from builders.identity.records import KeyKind, Preset
+from builders.identity.records import KeyKind, KeySecret, Preset
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.limits.policies import RateLimited
@@ -23,8 +24,12 @@ SESSION = "/v1/auth/session"
 GUESSES = 30
 
 
+def secret() -> KeySecret:
+    return keys.generate_secret(KeyKind.LIVE, uuid4())
+
+
 def made_up() -> dict[str, str]:
-    return {"X-API-Key": keys.generate_secret(KeyKind.LIVE).text}
+    return {"X-API-Key": secret().text}
 
 
 async def start_without_hold(start: MakeService) -> Service:
@@ -95,8 +100,8 @@ async def test_a_key_that_was_not_used_lately_is_accepted_beside_guesses(start: 
 
 async def test_the_keys_of_another_network_do_not_wait_behind_those_of_a_flood(database: Database) -> None:
     checks = KeyChecks(database)
-    flood = [asyncio.ensure_future(checks.find_holder(f"flood{n}", network="a")) for n in range(1_500)]
-    await checks.find_holder("other", network="b")
+    flood = [asyncio.ensure_future(checks.find_holder(secret(), network="a")) for n in range(1_500)]
+    await checks.find_holder(secret(), network="b")
     assert sum(each.done() for each in flood) <= 500
     await asyncio.gather(*flood)
 
@@ -115,7 +120,7 @@ async def test_a_refusal_beyond_the_limit_is_held_and_an_acceptance_is_not(start
 async def test_a_key_waits_at_most_two_seconds_and_is_told_to_repeat(database: Database) -> None:
     checks = KeyChecks(database, max_wait_s=0.0)
     with pytest.raises(RateLimited) as refused:
-        await checks.find_holder("any", network="a")
+        await checks.find_holder(secret(), network="a")
     assert refused.value.headers["Retry-After"] == "2"
 
 
@@ -125,7 +130,8 @@ async def test_keys_that_wait_are_answered_when_the_database_is_away(settings: S
     try:
         checks = KeyChecks(away)
         found = await asyncio.gather(
-            *(checks.find_holder(f"k{n}", network="a") for n in range(3)), return_exceptions=True
+            *(checks.find_holder(secret(), network="a") for n in range(3)),
+            return_exceptions=True,
         )
     finally:
         await away.close()
@@ -134,10 +140,10 @@ async def test_keys_that_wait_are_answered_when_the_database_is_away(settings: S
 
 async def test_beyond_10_000_waiting_keys_another_is_refused_at_once(database: Database) -> None:
     checks = KeyChecks(database, max_wait_s=0.0)
-    waiting = [asyncio.ensure_future(checks.find_holder(f"k{n}", network="a")) for n in range(10_000)]
+    waiting = [asyncio.ensure_future(checks.find_holder(secret(), network="a")) for n in range(10_000)]
     await asyncio.sleep(0)
     with pytest.raises(RateLimited):
-        await checks.find_holder("one more", network="b")
+        await checks.find_holder(secret(), network="b")
     await asyncio.gather(*waiting, return_exceptions=True)
 
 

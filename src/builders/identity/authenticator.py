@@ -6,7 +6,6 @@ A network that has sent many made-up keys has its keys verified slowly (key_chec
 """
 
 import hashlib
-import hmac
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -282,11 +281,13 @@ class Authenticator:
         if secret is None:
             raise invalid_credentials("This is not a valid API key: its checksum does not match.")
         if in_turn_of is not None:
-            holder = await self.key_checks.find_holder(secret.public_id, network=in_turn_of)
+            holder = await self.key_checks.find_holder(secret, network=in_turn_of)
         else:
             async with self._database.connection() as conn:
-                holder = await key_store.find_holder(conn, public_id=secret.public_id, now=clock.now())
-        if holder is None or not hmac.compare_digest(holder.digest, secret.digest):
+                holder = await key_store.find_holder(
+                    conn, account_id=secret.account_id, digest=secret.digest, now=clock.now()
+                )
+        if holder is None:
             return _CacheEntry(None, is_guess=True)
         if holder.is_revoked or holder.is_expired:
             return _CacheEntry(None, expired=None if holder.is_revoked else holder)

@@ -41,7 +41,7 @@ async def prune(database: Database) -> None:
     """Delete drafts older than LIFETIME."""
     before = clock.now() - LIFETIME
     async with database.connection() as conn:
-        while await store.prune_drafts(conn, before=before, batch=PRUNE_BATCH) == PRUNE_BATCH:
+        while await store.prune_drafts(conn, before=before, batch=PRUNE_BATCH) >= PRUNE_BATCH:
             pass
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import psycopg
 
+from builders.identity.records import KeySecret
 from builders.identity.store import keys as store
 from builders.identity.store.keys import Holder
 from builders.kit.db.connections import Database
@@ -36,7 +37,7 @@ _refusal = partial(
 class _Waiting(NamedTuple):
     """A key that waits for its verification."""
 
-    public_id: str
+    secret: KeySecret
     found: asyncio.Future[Holder | None]
     since: float  # event loop time
 
@@ -53,13 +54,13 @@ class KeyChecks:
         self._count = 0
         self._work: asyncio.Task[None] | None = None
 
-    async def find_holder(self, public_id: str, *, network: str) -> Holder | None:
+    async def find_holder(self, secret: KeySecret, *, network: str) -> Holder | None:
         """Return the holder of the key; None for an unknown one. Raise RateLimited after MAX_WAIT_S."""
         if self._count >= MAX_WAITING:
             raise _refusal()
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Holder | None] = loop.create_future()
-        self._waiting.setdefault(network, deque()).append(_Waiting(public_id, found, loop.time()))
+        self._waiting.setdefault(network, deque()).append(_Waiting(secret, found, loop.time()))
         self._count += 1
         if self._work is None:
             # In an empty context: the current one belongs to the first request.
@@ -115,9 +116,11 @@ class KeyChecks:
             return
         try:
             async with asyncio.timeout(self._max_wait_s), self._database.connection() as conn:
-                public_ids = list({each.public_id for each in batch})
-                holders = await store.list_holders(conn, public_ids=public_ids, now=clock.now())
-            await _tell(batch, {each.public_id: each for each in holders})
+                asked = {each.secret.digest: each.secret.account_id for each in batch}
+                holders = await store.list_holders(
+                    conn, account_ids=asked.values(), digests=asked, now=clock.now()
+                )
+            await _tell(batch, {each.digest: each for each in holders})
         except (Problem, psycopg.Error) as error:
             _fail(batch, error)
         except TimeoutError:
@@ -126,10 +129,10 @@ class KeyChecks:
             _fail(batch, _refusal())  # without effect on a key that has its answer
 
 
-async def _tell(batch: Sequence[_Waiting], holders: Mapping[str, Holder]) -> None:
+async def _tell(batch: Sequence[_Waiting], holders: Mapping[bytes, Holder]) -> None:
     for n, each in enumerate(batch):
         if not each.found.done():
-            each.found.set_result(holders.get(each.public_id))
+            each.found.set_result(holders.get(each.secret.digest))
         if n % ANSWERED_AT_ONCE == ANSWERED_AT_ONCE - 1:
             await asyncio.sleep(0)
 

@@ -1,8 +1,9 @@
 """API keys: created, listed, rotated and revoked.
 
-The secret of a key is `svc_live_<12 id>_<32 secret><6 checksum>`, all base 62. The id is public and finds the row.
-The secret has 190 random bits, so a plain SHA-256 of it is safe to store. The checksum (CRC-32, as in GitHub's
-tokens) finds a typo without a query.
+The secret of a key is `svc_live_<12 id>_<22 account><32 secret><6 checksum>`, all base 62. The id names the key to
+people. The account tells which shard of the database has the row, and the digest finds it. The secret has 190
+random bits, so a plain SHA-256 of the text is safe to store and to search for. The checksum (CRC-32, as in
+GitHub's tokens) finds a typo without a query.
 
 A key has limits: when it expires, and the networks that it works from, IPv4 or IPv6, in CIDR notation. A key with
 limits cannot create a key with weaker ones: its holder could avoid the limits that way. An IPv4-mapped IPv6
@@ -18,6 +19,7 @@ import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from uuid import UUID
 
@@ -56,8 +58,8 @@ MAIL_NEW_KEY = "identity.mail_new_key"  # the task
 GRANT = "grant"  # the kind of the text of a login-as grant, in place of that of a key
 PRUNE_BATCH = 1000
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_SECRET = re.compile(r"(svc_(live|test|grant)_([0-9A-Za-z]{12}))_[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
-_CHECKSUM_LENGTH = 6
+_SECRET = re.compile(r"(svc_(live|test|grant)_[0-9A-Za-z]{12})_([0-9A-Za-z]{22})[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
+_ACCOUNT_LENGTH, _CHECKSUM_LENGTH = 22, 6
 # With an offset, a client can send a later time: PostgreSQL stores it, but Python cannot read it.
 MAX_EXPIRES_AT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 _IPV4_MAPPED = IPv6Network("::ffff:0:0/96")
@@ -207,17 +209,13 @@ async def send_notice(conn: Conn, *, keyring: Keyring, account_id: UUID, key_id:
 
 def checksum(text: str) -> str:
     """Return the checksum that a secret ends with."""
-    number, digits = zlib.crc32(text.encode()), ""
-    while number:
-        number, digit = divmod(number, len(ALPHABET))
-        digits = ALPHABET[digit] + digits
-    return digits.rjust(_CHECKSUM_LENGTH, ALPHABET[0])
+    return _to_digits(zlib.crc32(text.encode()), _CHECKSUM_LENGTH)
 
 
-def generate_secret(kind: str) -> KeySecret:
-    """Return a random secret of a kind of keys, or the random text of a GRANT."""
-    public_id, secret = ("".join(secrets.choice(ALPHABET) for _ in range(length)) for length in (12, 32))
-    body = f"svc_{kind}_{public_id}_{secret}"
+def generate_secret(kind: str, account_id: UUID) -> KeySecret:
+    """Return a random secret of a kind of keys of an account, or the random text of a GRANT for it."""
+    shown, secret = ("".join(secrets.choice(ALPHABET) for _ in range(length)) for length in (12, 32))
+    body = f"svc_{kind}_{shown}_{_to_digits(account_id.int, _ACCOUNT_LENGTH)}{secret}"
     parsed = parse_secret(body + checksum(body), of=(kind,))
     assert parsed is not None, "a generated secret is valid"  # noqa: S101 - our own invariant, not input
     return parsed
@@ -228,8 +226,19 @@ def parse_secret(text: str, *, of: Collection[str] = tuple(KeyKind)) -> KeySecre
     match = _SECRET.fullmatch(text)
     if match is None or match[2] not in of or checksum(text[:-_CHECKSUM_LENGTH]) != match[4]:
         return None
+    number = reduce(lambda high, digit: high * len(ALPHABET) + ALPHABET.index(digit), match[3], 0)
+    if number >> 128:
+        return None
     digest = hashlib.sha256(text.encode()).digest()
-    return KeySecret(text=text, public_id=match[3], prefix=match[1], last4=text[-4:], digest=digest)
+    return KeySecret(text=text, account_id=UUID(int=number), prefix=match[1], last4=text[-4:], digest=digest)
+
+
+def _to_digits(number: int, length: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, len(ALPHABET))
+        digits = ALPHABET[digit] + digits
+    return digits.rjust(length, ALPHABET[0])
 
 
 async def _insert(
@@ -244,7 +253,7 @@ async def _insert(
 ) -> NewApiKey:
     if spec.kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
         raise LiveKeyRequired("A test key can mint only test keys.")
-    secret = generate_secret(spec.kind)
+    secret = generate_secret(spec.kind, account_id)
     key = await store.insert_key(
         conn, account_id=account_id, spec=spec, secret=secret, created_by=str(actor), now=clock.now()
     )

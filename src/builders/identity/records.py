@@ -99,7 +99,7 @@ class KeySecret:
     """The secret of an API key or the text of a login-as grant, and its parts."""
 
     text: str = field(repr=False)
-    public_id: str
+    account_id: UUID  # that the text names: nobody has checked it
     prefix: str
     last4: str
     digest: bytes = field(repr=False)

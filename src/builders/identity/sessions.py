@@ -6,7 +6,7 @@ and writes the same rows with the same statements for every address. An access t
 ends.
 
 A login-as grant of the operator lets support open one session as a customer, for an hour; it is audited. The text
-of a grant has the form of an API key's secret, `svc_grant_<12 id>_<32 secret><6 checksum>`. Its digest is stored.
+of a grant has the form of an API key's secret, `svc_grant_…`. Its digest is stored.
 """
 
 import hmac
@@ -206,13 +206,13 @@ async def prune_sessions(database: Database) -> None:
     """Delete sessions that ended before RETENTION."""
     before = clock.now() - RETENTION
     async with database.connection() as conn:
-        while await store.prune_sessions(conn, before=before, batch=PRUNE_BATCH) == PRUNE_BATCH:
+        while await store.prune_sessions(conn, before=before, batch=PRUNE_BATCH) >= PRUNE_BATCH:
             pass
 
 
 async def create_grant(conn: Conn, *, account_id: UUID, operator: str, reason: str, may_write: bool) -> NewGrant:
     """Create a grant for the real account; return it with its text, which is not stored."""
-    now, secret = clock.now(), keys.generate_secret(keys.GRANT)
+    now, secret = clock.now(), keys.generate_secret(keys.GRANT, account_id)
     grant = Grant(
         account_id=account_id,
         id=ids.new(),
@@ -224,7 +224,7 @@ async def create_grant(conn: Conn, *, account_id: UUID, operator: str, reason: s
         redeemed_at=None,
         revoked_at=None,
     )
-    await store.insert_grant(conn, grant=grant, secret=secret)
+    await store.insert_grant(conn, grant=grant, digest=secret.digest)
     await accounts.record_audit(
         conn,
         account_id=account_id,
@@ -242,7 +242,7 @@ async def redeem_grant(
     secret = keys.parse_secret(text, of=[keys.GRANT])
     grant = None
     if secret is not None:
-        grant = await store.redeem_grant(conn, public_id=secret.public_id, digest=secret.digest, now=clock.now())
+        grant = await store.redeem_grant(conn, account_id=secret.account_id, digest=secret.digest, now=clock.now())
     if grant is None:
         raise GrantInvalid("The grant is unknown, was used or revoked, or has expired.")
     new = await open_session(

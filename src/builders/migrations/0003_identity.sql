@@ -16,10 +16,11 @@ CREATE UNIQUE INDEX identity_accounts_one_sandbox ON identity_accounts (sandbox_
 CREATE TABLE identity_keys (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
     id uuid NOT NULL,
+    digest bytea NOT NULL, -- SHA-256 of the whole key, whose text names the account
     label text NOT NULL,
     kind text NOT NULL CHECK (kind IN ('live', 'test')),
     preset text NOT NULL,
-    prefix text NOT NULL, -- what may be shown: svc_live_ and the public id
+    prefix text NOT NULL, -- what may be shown: svc_live_ and the id
     last4 text NOT NULL,
     created_at timestamptz NOT NULL,
     created_by text NOT NULL, -- a key's id, or the operator
@@ -31,19 +32,11 @@ CREATE TABLE identity_keys (
     allowed_ips cidr[] CHECK (cardinality(allowed_ips) BETWEEN 1 AND 50), -- null: any
     reads_mail boolean NOT NULL DEFAULT false, -- a person named it in the rule of a name: the scope mail:read
     refusal_noted_at timestamptz, -- the last audit entry about a refused network
-    PRIMARY KEY (account_id, id)
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, digest)
 ) WITH (fillfactor = 80); -- last_used_at is not indexed, so its updates stay on the page
 CREATE INDEX identity_keys_by_end ON identity_keys (least(revoked_at, expires_at))
     WHERE least(revoked_at, expires_at) IS NOT NULL;
-
--- From a public key id to the account: global, because a key arrives without its account.
-CREATE TABLE identity_key_ids (
-    public_id text PRIMARY KEY,
-    digest bytea NOT NULL, -- SHA-256 of the whole key
-    account_id uuid NOT NULL,
-    key_id uuid NOT NULL,
-    FOREIGN KEY (account_id, key_id) REFERENCES identity_keys (account_id, id)
-);
 
 -- A row for each token that the service issued.
 CREATE TABLE identity_sessions (
@@ -173,6 +166,7 @@ CREATE TABLE identity_devices_tries (
 CREATE TABLE identity_grants (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
     id uuid NOT NULL,
+    digest bytea NOT NULL, -- SHA-256 of the whole text, which names the account
     operator text NOT NULL,
     reason text NOT NULL,
     may_write boolean NOT NULL,
@@ -180,14 +174,6 @@ CREATE TABLE identity_grants (
     expires_at timestamptz NOT NULL,
     redeemed_at timestamptz,
     revoked_at timestamptz,
-    PRIMARY KEY (account_id, id)
-);
-
--- From the text of a grant to the account: global, because it arrives without its account.
-CREATE TABLE identity_grant_ids (
-    public_id text PRIMARY KEY,
-    digest bytea NOT NULL, -- SHA-256 of the whole text
-    account_id uuid NOT NULL,
-    grant_id uuid NOT NULL UNIQUE,
-    FOREIGN KEY (account_id, grant_id) REFERENCES identity_grants (account_id, id)
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, digest)
 );

@@ -1,4 +1,4 @@
-"""API keys. Every statement names the account, except the query for a key's account."""
+"""API keys."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -22,23 +22,17 @@ COLUMNS = """
 # Without the lock, concurrent transactions would not count each other's keys.
 LOCK_KEYS = "SELECT FROM identity_accounts WHERE id = %(account_id)s FOR NO KEY UPDATE"
 INSERT_KEY = f"""
-    WITH key AS (
-        INSERT INTO identity_keys
-            (account_id, id, label, kind, preset, prefix, last4, created_at, created_by, expires_at,
-             asked_expires_at, allowed_ips)
-        SELECT %(account_id)s, %(id)s, %(label)s, %(kind)s, %(preset)s, %(prefix)s, %(last4)s, %(now)s,
-               %(created_by)s, %(expires_at)s, %(expires_at)s, %(allowed_ips)s::cidr[]
-        WHERE %(max_active)s > (
-            SELECT count(*) FROM identity_keys
-            WHERE account_id = %(account_id)s AND revoked_at IS NULL
-              AND (expires_at IS NULL OR expires_at > %(now)s)
-        )
-        RETURNING {COLUMNS}
-    ), known AS (
-        INSERT INTO identity_key_ids (public_id, digest, account_id, key_id)
-        SELECT %(public_id)s, %(digest)s, %(account_id)s, id FROM key
+    INSERT INTO identity_keys
+        (account_id, id, digest, label, kind, preset, prefix, last4, created_at, created_by, expires_at,
+         asked_expires_at, allowed_ips)
+    SELECT %(account_id)s, %(id)s, %(digest)s, %(label)s, %(kind)s, %(preset)s, %(prefix)s, %(last4)s, %(now)s,
+           %(created_by)s, %(expires_at)s, %(expires_at)s, %(allowed_ips)s::cidr[]
+    WHERE %(max_active)s > (
+        SELECT count(*) FROM identity_keys
+        WHERE account_id = %(account_id)s AND revoked_at IS NULL
+          AND (expires_at IS NULL OR expires_at > %(now)s)
     )
-    SELECT * FROM key
+    RETURNING {COLUMNS}
 """
 FIND_KEY = f"""
     SELECT {COLUMNS}
@@ -62,15 +56,15 @@ EXPIRE_KEY = f"""
     RETURNING {COLUMNS}
 """
 # SKIP LOCKED: another process that holds the row updates the same column; concurrent flushes do not wait.
-TOUCH_KEYS = """
+TOUCH_KEY = """
     WITH due AS (
-        SELECT account_id, id FROM identity_keys AS stale
-        JOIN unnest(%(account_ids)s::uuid[], %(key_ids)s::uuid[]) AS used (account_id, id) USING (account_id, id)
-        WHERE last_used_at IS NULL OR last_used_at < %(before)s
-        FOR NO KEY UPDATE OF stale SKIP LOCKED
+        SELECT id FROM identity_keys
+        WHERE account_id = %(account_id)s AND id = %(key_id)s
+          AND (last_used_at IS NULL OR last_used_at < %(before)s)
+        FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE identity_keys AS key SET last_used_at = %(now)s FROM due
-    WHERE key.account_id = due.account_id AND key.id = due.id
+    WHERE key.account_id = %(account_id)s AND key.id = due.id
 """
 
 
@@ -78,7 +72,6 @@ TOUCH_KEYS = """
 class Holder:
     """A key as authentication needs it."""
 
-    public_id: str
     digest: bytes
     account_id: UUID
     sandbox_id: UUID
@@ -133,9 +126,9 @@ def _cursor(conn: Conn) -> AsyncCursor[ApiKey]:
 async def insert_key(
     conn: Conn, *, account_id: UUID, spec: KeySpec, secret: KeySecret, created_by: str, now: datetime
 ) -> ApiKey | None:
-    """Insert the key with its row in the global table; None when the account has MAX_ACTIVE_KEYS active keys."""
-    row = {"account_id": account_id, "id": ids.new(), "created_by": created_by, "now": now}
-    row |= asdict(secret) | asdict(spec) | asdict(spec.limits) | {"max_active": MAX_ACTIVE_KEYS}
+    """Insert the key; None when the account has MAX_ACTIVE_KEYS active keys."""
+    row = asdict(secret) | asdict(spec) | asdict(spec.limits) | {"max_active": MAX_ACTIVE_KEYS}
+    row |= {"account_id": account_id, "id": ids.new(), "created_by": created_by, "now": now}
     await conn.execute(LOCK_KEYS, row)
     return await (await _cursor(conn).execute(INSERT_KEY, row)).fetchone()
 
@@ -189,37 +182,39 @@ grant_mail = query("""
     UPDATE identity_keys SET reads_mail = NOT reads_mail
     WHERE account_id = %(account_id)s AND reads_mail <> (id = ANY(%(key_ids)s::uuid[]))
 """).run()
+# More than the limit if several ended at the same time.
 prune_keys = query("""
-    WITH old AS (
-        SELECT account_id, id FROM identity_keys WHERE least(revoked_at, expires_at) < %(before)s
-        ORDER BY least(revoked_at, expires_at) LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    ), known AS (
-        DELETE FROM identity_key_ids AS known USING old
-        WHERE known.account_id = old.account_id AND known.key_id = old.id
+    DELETE FROM identity_keys WHERE least(revoked_at, expires_at) <= (
+        SELECT max(ended_at) FROM (
+            SELECT least(revoked_at, expires_at) AS ended_at FROM identity_keys
+            WHERE least(revoked_at, expires_at) < %(before)s ORDER BY ended_at LIMIT %(limit)s
+        ) AS oldest
     )
-    DELETE FROM identity_keys AS key USING old WHERE key.account_id = old.account_id AND key.id = old.id
 """).count()
 count_active = query("""
     SELECT count(*) FROM identity_keys
     WHERE account_id = %(account_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
 """).value(int)
 _HOLDERS = """
-    SELECT known.public_id, known.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
+    SELECT key.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
            key.preset, key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
            coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail
-    FROM identity_key_ids AS known
-    JOIN identity_keys AS key ON key.account_id = known.account_id AND key.id = known.key_id
-    JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
+    FROM identity_keys AS key JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
 """
-# Active or not, by the id in its secret.
-find_holder = query(f"{_HOLDERS} WHERE known.public_id = %(public_id)s").one(Holder)
-list_holders = query(f"{_HOLDERS} WHERE known.public_id = ANY(%(public_ids)s::text[])").all(Holder)
+# Active or not, by the account that its secret names.
+find_holder = query(f"""
+    {_HOLDERS} WHERE key.account_id = %(account_id)s AND key.digest = %(digest)s
+""").one(Holder)
+list_holders = query(f"""
+    {_HOLDERS} JOIN unnest(%(account_ids)s::uuid[], %(digests)s::bytea[]) AS asked (account_id, digest)
+      ON key.account_id = asked.account_id AND key.digest = asked.digest
+""").all(Holder)
 
 
 async def touch_keys(conn: Conn, *, used: Collection[tuple[UUID, UUID]], now: datetime, before: datetime) -> None:
     """Set `last_used_at` of the keys (account, key) where it is older than `before`."""
-    row = {"account_ids": [account for account, _ in used], "key_ids": [key for _, key in used]}
-    await conn.execute(TOUCH_KEYS, {**row, "now": now, "before": before})
+    rows = [{"account_id": account, "key_id": key, "now": now, "before": before} for account, key in used]
+    await conn.cursor().executemany(TOUCH_KEY, rows)  # sent at once
 
 
 # False if one was recorded since `before`.

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.identity.records import Grant, KeySecret, Session, SessionKind
+from builders.identity.records import Grant, Session, SessionKind
 from builders.kit.callers import Impersonation
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
@@ -70,9 +70,12 @@ end_other_sessions = query(f"""
     RETURNING {SESSION_COLUMNS}
 """).all(_session)
 prune_sessions = query("""
-    DELETE FROM identity_sessions WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM identity_sessions WHERE expires_at < %(before)s LIMIT %(batch)s
-    ))
+    DELETE FROM identity_sessions WHERE expires_at <= (
+        SELECT max(expires_at) FROM (
+            SELECT expires_at FROM identity_sessions WHERE expires_at < %(before)s
+            ORDER BY expires_at LIMIT %(batch)s
+        ) AS oldest
+    )
 """).count()
 insert_draft = query("""
     WITH old AS (
@@ -88,9 +91,12 @@ find_draft = query("""
     WHERE account_id = %(account_id)s AND id = %(draft_id)s AND created_at > %(since)s
 """).scalar(bytes)
 prune_drafts = query("""
-    DELETE FROM identity_drafts WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM identity_drafts WHERE created_at < %(before)s LIMIT %(batch)s
-    ))
+    DELETE FROM identity_drafts WHERE created_at <= (
+        SELECT max(created_at) FROM (
+            SELECT created_at FROM identity_drafts WHERE created_at < %(before)s
+            ORDER BY created_at LIMIT %(batch)s
+        ) AS oldest
+    )
 """).count()
 # Only logins of a person: the operator's tokens and support sessions are not the owner's.
 list_addresses = query("""
@@ -100,44 +106,31 @@ list_addresses = query("""
 """).scalars(str)
 
 
-GRANT_COLUMNS = (
-    "granted.account_id, granted.id, operator, reason, may_write, created_at, expires_at, redeemed_at, revoked_at"
-)
+GRANT_COLUMNS = "account_id, id, operator, reason, may_write, created_at, expires_at, redeemed_at, revoked_at"
 INSERT_GRANT = """
-    WITH granted AS (
-        INSERT INTO identity_grants
-            (account_id, id, operator, reason, may_write, created_at, expires_at)
-        VALUES (%(account_id)s, %(id)s, %(operator)s, %(reason)s, %(may_write)s, %(created_at)s, %(expires_at)s)
-    )
-    INSERT INTO identity_grant_ids (public_id, digest, account_id, grant_id)
-    VALUES (%(public_id)s, %(digest)s, %(account_id)s, %(id)s)
+    INSERT INTO identity_grants
+        (account_id, id, digest, operator, reason, may_write, created_at, expires_at)
+    VALUES (%(account_id)s, %(id)s, %(digest)s, %(operator)s, %(reason)s, %(may_write)s, %(created_at)s,
+            %(expires_at)s)
 """
 
 
-async def insert_grant(conn: Conn, *, grant: Grant, secret: KeySecret) -> None:
-    """Insert a grant with its row in the global table of grants."""
-    row = asdict(grant) | {"public_id": secret.public_id, "digest": secret.digest}
-    await conn.execute(INSERT_GRANT, row)
+async def insert_grant(conn: Conn, *, grant: Grant, digest: bytes) -> None:
+    """Insert a grant."""
+    await conn.execute(INSERT_GRANT, asdict(grant) | {"digest": digest})
 
 
 # None when it is unknown, used, revoked or expired.
 # If two statements are concurrent, one succeeds.
 redeem_grant = query(f"""
-    UPDATE identity_grants AS granted SET redeemed_at = %(now)s
-    FROM identity_grant_ids AS known
-    WHERE known.public_id = %(public_id)s AND known.digest = %(digest)s
-      AND granted.account_id = known.account_id AND granted.id = known.grant_id
-      AND granted.redeemed_at IS NULL AND granted.revoked_at IS NULL AND granted.expires_at > %(now)s
+    UPDATE identity_grants SET redeemed_at = %(now)s
+    WHERE account_id = %(account_id)s AND digest = %(digest)s
+      AND redeemed_at IS NULL AND revoked_at IS NULL AND expires_at > %(now)s
     RETURNING {GRANT_COLUMNS}
 """).one(Grant)
-find_grant = query(f"""
-    SELECT {GRANT_COLUMNS}
-    FROM identity_grant_ids AS known
-    JOIN identity_grants AS granted ON granted.account_id = known.account_id AND granted.id = known.grant_id
-    WHERE known.grant_id = %(grant_id)s
-""").one(Grant)
+find_grant = query(f"SELECT {GRANT_COLUMNS} FROM identity_grants WHERE id = %(grant_id)s").one(Grant)
 list_grants = query(f"""
-    SELECT {GRANT_COLUMNS} FROM identity_grants AS granted
+    SELECT {GRANT_COLUMNS} FROM identity_grants
     WHERE account_id = %(account_id)s ORDER BY id DESC LIMIT %(limit)s
 """).all(Grant)
 revoke_grant = query("""
