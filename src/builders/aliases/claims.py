@@ -6,6 +6,8 @@ A set costs the same number of statements as one alias.
 from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -41,7 +43,7 @@ from builders.identity import accounts
 from builders.invoices import invoices
 from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit.callers import Actor
-from builders.kit.db.batches import HISTORY_RETENTION
+from builders.kit.db.batches import HISTORY_RETENTION, by_account
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
@@ -106,14 +108,10 @@ async def _take(
 
 async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
     """Delete the account's reservations of these names; claimed and quarantined names stay. Idempotent."""
-    row = {
-        "realm": realm,
-        "account_id": account_id,
-        "domains": [name.domain for name in names],
-        "keys": [name.key for name in names],
-    }
-    await name_store.lock_reserved(conn, **row)
-    await name_store.release_reserved(conn, **row)
+    for domain, found in groupby(sorted(names), attrgetter("domain")):
+        row = {"realm": realm, "account_id": account_id, "domain": domain, "keys": [each.key for each in found]}
+        await name_store.lock_reserved(conn, **row)
+        await name_store.release_reserved(conn, **row)
 
 
 async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, domain: str) -> None:
@@ -130,8 +128,15 @@ async def prune_names(conn: Conn) -> int:
 
 async def prune_aliases(conn: Conn) -> int:
     """Delete up to PRUNE_BATCH aliases that were released before HISTORY_RETENTION; return their number."""
-    now = clock.now()
-    return await store.prune_released(conn, before=now - HISTORY_RETENTION, now=now, limit=PRUNE_BATCH)
+    now, pruned = clock.now(), 0
+    before = now - HISTORY_RETENTION
+    for account_id, alias_ids in by_account(
+        await store.list_pruned(conn, before=before, now=now, limit=PRUNE_BATCH)
+    ):
+        pruned += await store.prune_released(
+            conn, account_id=account_id, alias_ids=alias_ids, before=before, now=now
+        )
+    return pruned
 
 
 async def end_pauses(conn: Conn) -> int:
@@ -139,7 +144,10 @@ async def end_pauses(conn: Conn) -> int:
 
     `pause_until` and the version stay: they belong to the owner.
     """
-    return await store.end_pauses(conn, now=clock.now(), limit=PRUNE_BATCH)
+    now, ended = clock.now(), 0
+    for account_id, alias_ids in by_account(await store.list_ended_pauses(conn, now=now, limit=PRUNE_BATCH)):
+        ended += await store.end_pauses(conn, account_id=account_id, alias_ids=alias_ids, now=now)
+    return ended
 
 
 async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Sequence[AliasSpec]) -> None:

@@ -79,7 +79,7 @@ COLUMNS = f"""
         WHERE forward.account_id = %(account_id)s AND forward.alias_id = alias.id
     ), '{{}}') AS destinations
 """
-# Mail servers follow the changes of aliases by these two columns (`forwarding`). The serials come with the rows
+# Mail servers follow the changes of aliases by these two columns (`forwarding`). The serials come with a CTE
 # `new`: a sharded database refuses a function in SET that counts.
 SERIAL = "nextval('aliases_serial') AS serial"
 CHANGED = "serial = new.serial, changed_in = pg_current_xact_id()"
@@ -88,18 +88,20 @@ _list_taken_keys = query(_TAKEN_KEYS).set_of(tuple[str, str])
 _insert = query(INSERT).set_of(tuple[str, str])
 # The price, the time of the claim and the renewals do not change.
 REVIVE = f"""
+    WITH new AS (
+        SELECT *, {SERIAL}
+        FROM jsonb_to_recordset(%(specs)s::jsonb) AS new ({_TYPES}, local_part text, paid_until timestamptz)
+    )
     UPDATE aliases AS alias
     SET {_SET}, local_part = new.local_part, renews_at = new.paid_until,
         status = CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END,
         deleted_at = NULL, updated_at = %(now)s, version = alias.version + 1, {CHANGED}
-    FROM (
-        SELECT *, {SERIAL}
-        FROM jsonb_to_recordset(%(specs)s::jsonb) AS new ({_TYPES}, local_part text, paid_until timestamptz)
-    ) AS new
+    FROM new
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id AND alias.status = 'deleted'
 """
 # A suspended alias stays suspended; `enabled` decides its status after the suspension.
 UPDATE = f"""
+    WITH new AS (SELECT *, {SERIAL} FROM jsonb_to_recordset(%(changes)s::jsonb) AS new ({_TYPES}))
     UPDATE aliases AS alias
     SET {_SET},
         status = CASE WHEN alias.status = 'suspended' THEN alias.status
@@ -107,7 +109,7 @@ UPDATE = f"""
         resumes_as = CASE WHEN alias.resumes_as IS NULL THEN NULL
                           WHEN new.enabled THEN 'active' ELSE 'disabled' END,
         updated_at = %(now)s, version = alias.version + 1, {CHANGED}
-    FROM (SELECT *, {SERIAL} FROM jsonb_to_recordset(%(changes)s::jsonb) AS new ({_TYPES})) AS new
+    FROM new
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id
 """
 # The released aliases of names whose last period has not ended, and was not undone. `renews_at` is never earlier
@@ -296,33 +298,45 @@ release = query(f"""
 
 
 # Released names whose paid period has ended, too: until then a new claim continues it.
-prune_released = query("""
+_PRUNED = """
+    status = 'deleted' AND (price_amount = 0 OR renews_at IS NOT NULL)
+    AND deleted_at < %(before)s AND (renews_at IS NULL OR renews_at < %(now)s)
+"""
+list_pruned = query(f"""
+    SELECT account_id, id FROM aliases WHERE {_PRUNED} ORDER BY deleted_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
+prune_released = query(f"""
     WITH old AS (
-        SELECT account_id, id FROM aliases
-        WHERE status = 'deleted' AND (price_amount = 0 OR renews_at IS NOT NULL)
-          AND deleted_at < %(before)s AND (renews_at IS NULL OR renews_at < %(now)s)
-        ORDER BY deleted_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        SELECT id FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND {_PRUNED}
+        FOR UPDATE SKIP LOCKED
     ), forward AS (
         DELETE FROM aliases_forwards AS forward USING old
-        WHERE forward.account_id = old.account_id AND forward.alias_id = old.id
+        WHERE forward.account_id = %(account_id)s AND forward.alias_id = old.id
     ), arrear AS (
         DELETE FROM aliases_arrears AS arrear USING old
-        WHERE arrear.account_id = old.account_id AND arrear.alias_id = old.id
+        WHERE arrear.account_id = %(account_id)s AND arrear.alias_id = old.id
     ), undone AS (
         DELETE FROM aliases_undone AS undone USING old
-        WHERE undone.account_id = old.account_id AND undone.alias_id = old.id
+        WHERE undone.account_id = %(account_id)s AND undone.alias_id = old.id
     )
-    DELETE FROM aliases AS alias USING old WHERE alias.account_id = old.account_id AND alias.id = old.id
+    DELETE FROM aliases AS alias USING old WHERE alias.account_id = %(account_id)s AND alias.id = old.id
 """).count()
+list_ended_pauses = query("""
+    SELECT account_id, id FROM aliases WHERE paused_at IS NOT NULL AND pause_until <= %(now)s
+    ORDER BY pause_until LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
 # The mail servers that read lists of changes learn the end of a pause; those that ask know it without this.
 end_pauses = query(f"""
     WITH ended AS (
-        SELECT account_id, id FROM aliases WHERE paused_at IS NOT NULL AND pause_until <= %(now)s
-        ORDER BY pause_until LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        SELECT id FROM aliases
+        WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[])
+          AND paused_at IS NOT NULL AND pause_until <= %(now)s
+        FOR UPDATE SKIP LOCKED
+    ), new AS (
+        SELECT id, {SERIAL} FROM ended
     )
-    UPDATE aliases AS alias SET paused_at = NULL, {CHANGED}
-    FROM (SELECT account_id, id, {SERIAL} FROM ended) AS new
-    WHERE alias.account_id = new.account_id AND alias.id = new.id
+    UPDATE aliases AS alias SET paused_at = NULL, {CHANGED} FROM new
+    WHERE alias.account_id = %(account_id)s AND alias.id = new.id
 """).count()
 
 

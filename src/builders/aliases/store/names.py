@@ -1,17 +1,26 @@
-"""The registry of names: the account of each name and skeleton. A set costs as many statements as one name."""
+"""The registry of names: the account of each name and skeleton.
 
-from collections.abc import Iterable, Sequence
+The names of a domain cost as many statements as one name. The domain is a parameter of each that writes or locks:
+a sharded database has the names of a domain on one shard.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar
 from uuid import UUID
 
+from psycopg import Rollback
 from psycopg.rows import class_row
 
 from builders.aliases.records import Alias, AliasName, Name, RequestedName
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
+
+AnyName = TypeVar("AnyName", bound=RequestedName)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,78 +35,78 @@ class NameConflict:
 
 
 # Two rules make a name unavailable:
-# - An account has it (`name`). An expired reservation or quarantine does not count, though its row exists until it
-#   is pruned.
-# - An account has names with its skeleton (`skeleton`), more than are expired.
-_CONFLICTS = """
-    LEFT JOIN aliases_names AS name
-      ON name.realm = %(realm)s AND name.domain = wanted.domain AND name.key = wanted.key
-     AND (name.until IS NULL OR name.until > %(now)s)
-    LEFT JOIN aliases_skeletons AS skeleton
-      ON skeleton.realm = %(realm)s AND skeleton.domain = wanted.domain AND skeleton.skeleton = wanted.skeleton
-     AND skeleton.names > (
-         SELECT count(*) FROM aliases_names AS expired
-         WHERE expired.realm = skeleton.realm AND expired.domain = skeleton.domain
-           AND expired.skeleton = skeleton.skeleton AND expired.until <= %(now)s
-     )
-    WHERE name.realm IS NOT NULL OR skeleton.realm IS NOT NULL
-"""
-_CONFLICT = """
-    wanted.domain, wanted.key, name.state, name.until,
-    coalesce(name.account_id, skeleton.account_id) AS account_id
-"""
+# - An account has it. An expired reservation or quarantine does not count, though its row exists until it is
+#   pruned.
+# - An account has names with its skeleton, more than are expired.
 # One name has a separate statement: each keeps its own generic plan, and planning costs more than execution.
-FIND_CONFLICT = f"""
-    SELECT {_CONFLICT}
-    FROM (VALUES (%(domains)s::text, %(keys)s::text, %(skeletons)s::text)) AS wanted (domain, key, skeleton)
-    {_CONFLICTS}
+FIND_CONFLICT = """
+    SELECT domain, key, state, until, account_id FROM aliases_names
+    WHERE realm = %(realm)s AND domain = %(domains)s AND key = %(keys)s AND (until IS NULL OR until > %(now)s)
+    UNION ALL
+    SELECT %(domains)s::text, %(keys)s::text, NULL, NULL, account_id FROM aliases_skeletons
+    WHERE realm = %(realm)s AND domain = %(domains)s AND skeleton = %(skeletons)s AND names > (
+        SELECT count(*) FROM aliases_names
+        WHERE realm = %(realm)s AND domain = %(domains)s AND skeleton = %(skeletons)s AND until <= %(now)s
+    )
 """
 # Names as lines of a text: for fifty names, psycopg takes ten times as long to write arrays.
-LIST_CONFLICTS = f"""
-    SELECT {_CONFLICT}
-    FROM unnest(
+_WANTED = """
+    unnest(
         string_to_array(%(domains)s, E'\\n'), string_to_array(%(keys)s, E'\\n'),
         string_to_array(%(skeletons)s, E'\\n')
     ) AS wanted (domain, key, skeleton)
-    {_CONFLICTS}
+"""
+LIST_CONFLICTS = f"""
+    SELECT name.domain, name.key, name.state, name.until, name.account_id
+    FROM {_WANTED} JOIN aliases_names AS name
+      ON name.realm = %(realm)s AND name.domain = wanted.domain AND name.key = wanted.key
+     AND (name.until IS NULL OR name.until > %(now)s)
+    UNION ALL
+    SELECT skeleton.domain, wanted.key, NULL, NULL, skeleton.account_id
+    FROM {_WANTED} JOIN aliases_skeletons AS skeleton
+      ON skeleton.realm = %(realm)s AND skeleton.domain = wanted.domain AND skeleton.skeleton = wanted.skeleton
+    LEFT JOIN aliases_names AS expired
+      ON expired.realm = %(realm)s AND expired.domain = skeleton.domain AND expired.skeleton = skeleton.skeleton
+     AND expired.until <= %(now)s
+    GROUP BY skeleton.domain, wanted.key, skeleton.account_id, skeleton.names
+    HAVING skeleton.names > count(expired.key)
 """
 
 # A name changes only under the lock of its skeleton; skeletons are locked in one order, which excludes deadlocks.
 # A skeleton without names has no owner: TAKE assigns it to the account that takes the first one.
 LOCK_SKELETONS = """
     INSERT INTO aliases_skeletons AS skeleton (realm, domain, skeleton, account_id, names)
-    SELECT DISTINCT %(realm)s::uuid, domain, skeleton, %(account_id)s::uuid, 0
-    FROM unnest(%(domains)s::text[], %(skeletons)s::text[]) AS wanted (domain, skeleton) ORDER BY domain, skeleton
+    SELECT DISTINCT %(realm)s::uuid, %(domain)s::text, wanted.skeleton, %(account_id)s::uuid, 0
+    FROM unnest(%(skeletons)s::text[]) AS wanted (skeleton) ORDER BY skeleton
     ON CONFLICT (realm, domain, skeleton) DO UPDATE SET names = skeleton.names
 """
+LIST_EXPIRED = """
+    SELECT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s ORDER BY until LIMIT %(limit)s
+"""
 LOCK_EXPIRED = """
-    SELECT realm, domain, skeleton FROM aliases_skeletons
-    WHERE (realm, domain, skeleton) IN (
-        SELECT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s ORDER BY until LIMIT %(limit)s
-    ) ORDER BY realm, domain, skeleton FOR UPDATE SKIP LOCKED
+    SELECT skeleton FROM aliases_skeletons
+    WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton = ANY(%(skeletons)s::text[])
+    ORDER BY skeleton FOR UPDATE SKIP LOCKED
 """
 DELETE_EXPIRED = """
     -- 1. Delete the expired names of the locked skeletons.
     WITH gone AS (
-        DELETE FROM aliases_names AS name
-        USING unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
-              AS locked (realm, domain, skeleton)
-        WHERE name.realm = locked.realm AND name.domain = locked.domain AND name.skeleton = locked.skeleton
-          AND name.until <= %(now)s RETURNING name.realm, name.domain, name.skeleton
+        DELETE FROM aliases_names
+        WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton = ANY(%(skeletons)s::text[])
+          AND until <= %(now)s RETURNING skeleton
     -- 2. Subtract them from the numbers of names.
     ), counted AS (
         UPDATE aliases_skeletons AS skeleton SET names = skeleton.names - expired.names
-        FROM (SELECT realm, domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2, 3) AS expired
-        WHERE skeleton.realm = expired.realm AND skeleton.domain = expired.domain
+        FROM (SELECT skeleton, count(*) AS names FROM gone GROUP BY 1) AS expired
+        WHERE skeleton.realm = %(realm)s AND skeleton.domain = %(domain)s
           AND skeleton.skeleton = expired.skeleton
     )
     SELECT count(*) FROM gone
 """
 # Runs while the skeletons are locked: a transaction that waits for one inserts it again.
 DELETE_UNUSED_SKELETONS = """
-    DELETE FROM aliases_skeletons WHERE names = 0 AND (realm, domain, skeleton) IN (
-        SELECT * FROM unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
-    )
+    DELETE FROM aliases_skeletons
+    WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton = ANY(%(skeletons)s::text[]) AND names = 0
 """
 # LATERAL with LIMIT, and ON CONFLICT, find each row by its key, even if PostgreSQL has no statistics of the
 # tables.
@@ -106,14 +115,15 @@ TAKE = """
     --    Names of other accounts are not tried: a conflict would wait for their transactions.
     WITH taken AS (
         INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
-        SELECT %(realm)s, domain, key, skeleton, %(account_id)s, alias_id,
-               CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END, %(until)s
-        FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
-             AS wanted (domain, key, skeleton, alias_id)
+        SELECT %(realm)s::uuid, %(domain)s::text, wanted.key, wanted.skeleton, %(account_id)s::uuid,
+               wanted.alias_id, CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END,
+               %(until)s::timestamptz
+        FROM unnest(%(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
+             AS wanted (key, skeleton, alias_id)
         LEFT JOIN LATERAL (
             SELECT other.account_id <> %(account_id)s OR other.state = 'claimed' AS is_taken
             FROM aliases_names AS other
-            WHERE other.realm = %(realm)s AND other.domain = wanted.domain AND other.key = wanted.key LIMIT 1
+            WHERE other.realm = %(realm)s AND other.domain = %(domain)s AND other.key = wanted.key LIMIT 1
         ) AS found ON true
         WHERE found.is_taken IS NOT TRUE
         ON CONFLICT (realm, domain, key) DO UPDATE
@@ -122,34 +132,35 @@ TAKE = """
             state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
             until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END
         WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
-        RETURNING domain, key, skeleton, xmax = 0 AS added
+        RETURNING key, skeleton, xmax = 0 AS added
     -- 2. Count the added names with their skeletons, if these are the account's or have no owner.
     ), counted AS (
         INSERT INTO aliases_skeletons AS known (realm, domain, skeleton, account_id, names)
-        SELECT %(realm)s, domain, skeleton, %(account_id)s, count(*) FILTER (WHERE added) FROM taken GROUP BY 2, 3
+        SELECT %(realm)s::uuid, %(domain)s::text, skeleton, %(account_id)s::uuid, count(*) FILTER (WHERE added)
+        FROM taken GROUP BY skeleton
         ON CONFLICT (realm, domain, skeleton) DO UPDATE
         SET account_id = excluded.account_id, names = known.names + excluded.names
         WHERE known.account_id = excluded.account_id OR known.names = 0
-        RETURNING domain, skeleton
+        RETURNING skeleton
     )
     -- 3. Only names that passed both are the account's; the caller rolls back if one is missing.
-    SELECT domain, key FROM taken JOIN counted USING (domain, skeleton)
+    SELECT %(domain)s::text, key FROM taken JOIN counted USING (skeleton)
 """
 # All or none. The skeletons of names that the account has reserved or in quarantine count them already, so neither
 # their locks nor another look for confusable names is needed.
 TAKE_RESERVED = """
     WITH reserved AS (
-        SELECT name.domain, name.key, wanted.alias_id
-        FROM unnest(%(domains)s::text[], %(keys)s::text[], %(alias_ids)s::uuid[]) AS wanted (domain, key, alias_id)
-        JOIN aliases_names AS name
-          ON name.realm = %(realm)s AND name.domain = wanted.domain AND name.key = wanted.key
-         AND name.account_id = %(account_id)s AND name.state <> 'claimed' AND name.until > %(now)s
-        ORDER BY name.domain, name.key FOR UPDATE OF name
+        SELECT name.key, wanted.alias_id
+        FROM unnest(%(keys)s::text[], %(alias_ids)s::uuid[]) AS wanted (key, alias_id)
+        JOIN aliases_names AS name ON name.key = wanted.key
+        WHERE name.realm = %(realm)s AND name.domain = %(domain)s
+          AND name.account_id = %(account_id)s AND name.state <> 'claimed' AND name.until > %(now)s
+        ORDER BY name.key FOR UPDATE OF name
     )
     UPDATE aliases_names AS name SET alias_id = reserved.alias_id, state = 'claimed', until = NULL
     FROM reserved
-    WHERE name.realm = %(realm)s AND name.domain = reserved.domain AND name.key = reserved.key
-      AND (SELECT count(*) FROM reserved) = cardinality(%(domains)s::text[])
+    WHERE name.realm = %(realm)s AND name.domain = %(domain)s AND name.key = reserved.key
+      AND (SELECT count(*) FROM reserved) = cardinality(%(keys)s::text[])
 """
 # The names of aliases. The condition on the domains alone lets a sharded database ask the shards of these.
 _OF_ALIASES = """
@@ -164,28 +175,24 @@ LIST_QUARANTINES = f"""
 """
 # Quarantined names keep their state.
 lock_reserved = query("""
-    SELECT realm, domain, skeleton FROM aliases_skeletons
-    WHERE (realm, domain, skeleton) IN (
-        SELECT name.realm, name.domain, name.skeleton
-        FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS reserved (domain, key)
-        JOIN aliases_names AS name
-          ON name.realm = %(realm)s AND name.domain = reserved.domain AND name.key = reserved.key
-        WHERE name.account_id = %(account_id)s AND name.state = 'held'
-    ) ORDER BY realm, domain, skeleton FOR UPDATE
+    SELECT skeleton FROM aliases_skeletons
+    WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton IN (
+        SELECT skeleton FROM aliases_names
+        WHERE realm = %(realm)s AND domain = %(domain)s AND key = ANY(%(keys)s::text[])
+          AND account_id = %(account_id)s AND state = 'held'
+    ) ORDER BY skeleton FOR UPDATE
 """).run()
 release_reserved = query("""
     -- 1. Delete the account's reservations.
     WITH gone AS (
-        DELETE FROM aliases_names AS name
-        USING unnest(%(domains)s::text[], %(keys)s::text[]) AS reserved (domain, key)
-        WHERE name.realm = %(realm)s AND name.domain = reserved.domain AND name.key = reserved.key
-          AND name.account_id = %(account_id)s AND name.state = 'held' RETURNING name.domain, name.skeleton
+        DELETE FROM aliases_names
+        WHERE realm = %(realm)s AND domain = %(domain)s AND key = ANY(%(keys)s::text[])
+          AND account_id = %(account_id)s AND state = 'held' RETURNING skeleton
     )
     -- 2. Subtract them from the numbers of names.
     UPDATE aliases_skeletons AS skeleton SET names = skeleton.names - released.names
-    FROM (SELECT domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2) AS released
-    WHERE skeleton.realm = %(realm)s AND skeleton.domain = released.domain
-      AND skeleton.skeleton = released.skeleton
+    FROM (SELECT skeleton, count(*) AS names FROM gone GROUP BY 1) AS released
+    WHERE skeleton.realm = %(realm)s AND skeleton.domain = %(domain)s AND skeleton.skeleton = released.skeleton
 """).run()
 lock_unclaimed = query("""
     SELECT realm, domain, skeleton FROM aliases_skeletons
@@ -204,53 +211,80 @@ expire_unclaimed = query("""
 
 async def list_conflicts(
     conn: Conn, *, realm: UUID, wanted: Sequence[RequestedName], now: datetime
-) -> list[NameConflict]:
+) -> Collection[NameConflict]:
     """Return the names that are not available to every account."""
     # Only the domain can be any text; one with a line break has no names.
     valid = [each for each in wanted if "\n" not in each.domain]
-    lines = {name: "\n".join(column) for name, column in _columns(valid).items()}
+    lines = {name: "\n".join(column) for name, column in _columns(valid, "domain", "key", "skeleton").items()}
     row = {"realm": realm, "now": now, **lines}
     cursor = conn.cursor(row_factory=class_row(NameConflict))
     await cursor.execute(FIND_CONFLICT if len(valid) == 1 else LIST_CONFLICTS, row)
-    return await cursor.fetchall()
+    found = sorted(await cursor.fetchall(), key=lambda each: each.state is not None)
+    return {(each.domain, each.key): each for each in found}.values()  # the name precedes its skeleton
 
 
 async def lock_skeletons(conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[RequestedName]) -> None:
     """Lock the skeletons of names until the transaction ends."""
-    await conn.execute(LOCK_SKELETONS, {"realm": realm, "account_id": account_id, **_columns(wanted)})
+    for domain, names in _by_domain(wanted):
+        row = {"realm": realm, "account_id": account_id, "domain": domain, **_columns(names, "skeleton")}
+        await conn.execute(LOCK_SKELETONS, row)
 
 
 async def delete_expired(conn: Conn, *, realm: UUID, wanted: Sequence[RequestedName], now: datetime) -> int:
     """Delete expired names with the locked skeletons of names; return their number."""
-    skeletons = _skeletons([(realm, each.domain, each.skeleton) for each in wanted])
-    [(deleted,)] = await (await conn.execute(DELETE_EXPIRED, {**skeletons, "now": now})).fetchall()
-    return int(deleted)
+    deleted = 0
+    for domain, names in _by_domain(wanted):
+        row = {"realm": realm, "domain": domain, "now": now, **_columns(names, "skeleton")}
+        [(count,)] = await (await conn.execute(DELETE_EXPIRED, row)).fetchall()
+        deleted += count
+    return deleted
 
 
 async def prune_expired(conn: Conn, *, now: datetime, limit: int) -> int:
     """Delete up to `limit` expired names, and their skeletons without names; return the number of names."""
-    locked = _skeletons(await (await conn.execute(LOCK_EXPIRED, {"now": now, "limit": limit})).fetchall())
-    deleted = await (await conn.execute(DELETE_EXPIRED, {**locked, "now": now})).fetchone()
-    await conn.execute(DELETE_UNUSED_SKELETONS, locked)
-    return int(deleted[0]) if deleted else 0
+    expired = sorted(set(await (await conn.execute(LIST_EXPIRED, {"now": now, "limit": limit})).fetchall()))
+    deleted = 0
+    for (realm, domain), found in groupby(expired, itemgetter(0, 1)):
+        row = {"realm": realm, "domain": domain, "now": now, "skeletons": [skeleton for *_, skeleton in found]}
+        locked = await (await conn.execute(LOCK_EXPIRED, row)).fetchall()
+        row["skeletons"] = [skeleton for (skeleton,) in locked]
+        [(count,)] = await (await conn.execute(DELETE_EXPIRED, row)).fetchall()
+        await conn.execute(DELETE_UNUSED_SKELETONS, row)
+        deleted += count
+    return deleted
 
 
 async def take(
     conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
 ) -> set[Name]:
     """Claim names, or reserve them until a time; return those that are the account's with their skeleton."""
-    row = {"realm": realm, "account_id": account_id, "until": until, **_columns(wanted)}
-    cursor = await conn.execute(TAKE, {**row, "alias_ids": [each.alias_id for each in wanted]})
-    return {Name(*found) for found in await cursor.fetchall()}
+    taken: set[Name] = set()
+    for domain, names in _by_domain(wanted):
+        row = {"realm": realm, "account_id": account_id, "domain": domain, "until": until}
+        cursor = await conn.execute(TAKE, {**row, **_columns(names, "key", "skeleton", "alias_id")})
+        taken |= {Name(*found) for found in await cursor.fetchall()}
+    return taken
 
 
 async def take_reserved(
     conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], now: datetime
 ) -> bool:
     """Claim names if the account has reserved all of them, or has them in quarantine; return whether it has."""
-    row = {"realm": realm, "account_id": account_id, "now": now, **_columns(wanted)}
-    cursor = await conn.execute(TAKE_RESERVED, {**row, "alias_ids": [each.alias_id for each in wanted]})
-    return cursor.rowcount == len(wanted)
+    row = {"realm": realm, "account_id": account_id, "now": now}
+
+    async def take_group(domain: str, names: Sequence[AliasName]) -> bool:
+        own = {**row, "domain": domain, **_columns(names, "key", "alias_id")}
+        return (await conn.execute(TAKE_RESERVED, own)).rowcount == len(names)
+
+    groups = _by_domain(wanted)
+    if len(groups) == 1:
+        return await take_group(*groups[0])
+    taken: list[bool] = []
+    async with conn.transaction():  # a savepoint: a name that is not reserved gives the others back
+        taken = [await take_group(*each) for each in groups]
+        if not all(taken):
+            raise Rollback
+    return all(taken)
 
 
 async def quarantine(
@@ -271,13 +305,12 @@ async def list_quarantines(
     return dict(await (await conn.execute(LIST_QUARANTINES, row)).fetchall())
 
 
-def _columns(wanted: Sequence[RequestedName]) -> dict[str, list[str]]:
-    return {
-        "domains": [each.domain for each in wanted],
-        "keys": [each.key for each in wanted],
-        "skeletons": [each.skeleton for each in wanted],
-    }
+def _by_domain(wanted: Iterable[AnyName]) -> list[tuple[str, list[AnyName]]]:
+    """Return names by their domains, in one order: it excludes deadlocks."""
+    ordered = sorted(wanted, key=attrgetter("domain"))
+    return [(domain, list(names)) for domain, names in groupby(ordered, attrgetter("domain"))]
 
 
-def _skeletons(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[object]]:
-    return {name: [row[at] for row in rows] for at, name in enumerate(("realms", "domains", "skeletons"))}
+def _columns(wanted: Iterable[object], *names: str) -> dict[str, list[Any]]:
+    """Return the parameters that are lists, such as `keys`."""
+    return {f"{name}s": column for name, column in columns(wanted, *names).items()}

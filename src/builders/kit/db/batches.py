@@ -1,7 +1,10 @@
 """Changes of many rows, each batch in a transaction of its own."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from itertools import groupby
+from operator import itemgetter
+from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 
@@ -15,3 +18,9 @@ async def repeat(database: Database, change: Callable[[Conn], Awaitable[int]], *
     while changed >= size:
         async with database.transaction() as conn:
             changed = await change(conn)
+
+
+def by_account(found: Iterable[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, Sequence[UUID]]]:
+    """Yield the ids of rows of each account: one statement finds them, and each change names its account."""
+    for account_id, rows in groupby(sorted(found), itemgetter(0)):
+        yield account_id, [row_id for _, row_id in rows]
