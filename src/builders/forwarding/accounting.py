@@ -317,13 +317,11 @@ async def list_mail(
 async def prune(database: Database) -> None:
     """Delete old results, counts and bounces."""
     now = clock.now()
-    deleted = PRUNE_BATCH
+    before, deleted = now - RESULTS_KEPT, PRUNE_BATCH
+    async with database.connection() as conn:
+        await store.prune_returns(conn, before=before)
+        await store.prune_days(conn, before=now.date() - timedelta(days=DAYS_KEPT))
+        await store.prune_bounces(conn, before=(now - BOUNCES_KEPT).date())
     while deleted >= PRUNE_BATCH:
         async with database.connection() as conn:
-            deleted = await store.prune_results(
-                conn,
-                results_before=now - RESULTS_KEPT,
-                days_before=now.date() - timedelta(days=DAYS_KEPT),
-                bounces_before=(now - BOUNCES_KEPT).date(),
-                limit=PRUNE_BATCH,
-            )
+            deleted = await store.prune_results(conn, before=before, limit=PRUNE_BATCH)

@@ -7,7 +7,8 @@ sends there goes to the correspondent, as from the name. The correspondent's add
 
 import os
 from collections.abc import Collection, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from builders.aliases import claims
@@ -15,6 +16,7 @@ from builders.forwarding import store
 from builders.forwarding.errors import CorrespondentLimit, CorrespondentNotFound, RepliesDisabled
 from builders.forwarding.filter_addresses import REVERSE, encode
 from builders.forwarding.records import Correspondent, ReplyRoute, ShownCorrespondent
+from builders.kit.db import batches
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
@@ -97,8 +99,10 @@ def _show(keyring: Keyring, found: Correspondent, domain: str) -> ShownCorrespon
 async def delete(conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, correspondent_id: UUID) -> None:
     """Erase a correspondent: its reverse address receives no mail. Raise AliasNotFound, CorrespondentNotFound."""
     await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
-    if not await store.delete_correspondent(conn, account_id=account_id, alias_id=alias_id, id=correspondent_id):
+    name = await store.delete_correspondent(conn, account_id=account_id, alias_id=alias_id, id=correspondent_id)
+    if name is None:
         raise CorrespondentNotFound
+    await store.delete_reverse_names(conn, names=[name])
 
 
 def read_address(keyring: Keyring, correspondent: Correspondent) -> str:
@@ -133,12 +137,19 @@ async def uncount_reply(conn: Conn, *, account_id: UUID) -> None:
 
 async def prune(database: Database) -> None:
     """Delete correspondents that nobody used for 90 days."""
-    deleted = PRUNE_BATCH
-    while deleted >= PRUNE_BATCH:
-        async with database.connection() as conn:
-            deleted = await store.prune_correspondents(
-                conn, used_before=clock.now() - RETENTION, limit=PRUNE_BATCH
-            )
+    before = clock.now() - RETENTION
+    async with database.connection() as conn:
+        await store.prune_reply_days(conn, before=before.date())
+    await batches.repeat(database, partial(_prune, before=before), size=PRUNE_BATCH)
+
+
+async def _prune(conn: Conn, *, before: datetime) -> int:
+    names: list[str] = []
+    unused = await store.list_unused_correspondents(conn, before=before, limit=PRUNE_BATCH)
+    for account_id, found in batches.by_account(unused):
+        names += await store.prune_correspondents(conn, account_id=account_id, ids=found, before=before)
+    await store.delete_reverse_names(conn, names=names)
+    return len(names)
 
 
 async def reseal(database: Database, *, keyring: Keyring) -> Resealed:

@@ -194,13 +194,11 @@ list_correspondents = query(f"""
     WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND id < %(before_id)s
     ORDER BY id DESC LIMIT %(limit)s
 """).all(Correspondent)
+# The name of the reverse address, which is a row of another shard.
 delete_correspondent = query("""
-    WITH deleted AS (
-        DELETE FROM forwarding_correspondents
-        WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND id = %(id)s RETURNING name
-    )
-    DELETE FROM forwarding_reverse_names AS reverse USING deleted WHERE reverse.name = deleted.name
-""").changes()
+    DELETE FROM forwarding_correspondents
+    WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND id = %(id)s RETURNING name
+""").scalar(str)
 touch_correspondent = query("""
     UPDATE forwarding_correspondents SET used_at = %(now)s WHERE account_id = %(account_id)s AND id = %(id)s
 """).run()
@@ -214,18 +212,18 @@ count_reply = query("""
 uncount_reply = query("""
     UPDATE forwarding_reply_days SET replies = replies - 1 WHERE account_id = %(account_id)s AND day = %(day)s
 """).run()
+prune_reply_days = query("DELETE FROM forwarding_reply_days WHERE day < %(before)s").run()
+list_unused_correspondents = query("""
+    SELECT account_id, id FROM forwarding_correspondents WHERE used_at < %(before)s
+    ORDER BY used_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
+# The names of the reverse addresses, which are rows of other shards.
 prune_correspondents = query("""
-    WITH days AS (
-        DELETE FROM forwarding_reply_days WHERE day < %(used_before)s::date
-    ), unused AS MATERIALIZED (
-        SELECT account_id, id, name FROM forwarding_correspondents WHERE used_at < %(used_before)s
-        ORDER BY used_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    ), reverse AS (
-        DELETE FROM forwarding_reverse_names AS reverse USING unused WHERE reverse.name = unused.name
-    )
-    DELETE FROM forwarding_correspondents AS correspondent USING unused
-    WHERE correspondent.account_id = unused.account_id AND correspondent.id = unused.id
-""").count()
+    DELETE FROM forwarding_correspondents
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND used_at < %(before)s
+    RETURNING name
+""").scalars(str)
+delete_reverse_names = query("DELETE FROM forwarding_reverse_names WHERE name = ANY(%(names)s::text[])").run()
 list_stale_correspondents = query(f"""
     SELECT {_CORRESPONDENT} FROM forwarding_correspondents
     WHERE substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
@@ -296,12 +294,12 @@ find_part = query("""
       AND message.expires_at > %(now)s AND rule.key_id = %(key_id)s AND part.number = %(number)s
 """).one(Part)
 prune_messages = query("""
-    WITH expired AS MATERIALIZED (
-        SELECT account_id, id FROM forwarding_messages WHERE expires_at <= %(now)s
-        ORDER BY expires_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    DELETE FROM forwarding_messages WHERE expires_at <= (
+        SELECT max(expires_at) FROM (
+            SELECT expires_at FROM forwarding_messages WHERE expires_at <= %(now)s
+            ORDER BY expires_at LIMIT %(limit)s
+        ) AS oldest
     )
-    DELETE FROM forwarding_messages AS message USING expired
-    WHERE message.account_id = expired.account_id AND message.id = expired.id
 """).count()
 
 # The log of the mail server.
@@ -410,17 +408,13 @@ list_days = query(f"""
     SELECT {columns_of(MailDay)} FROM forwarding_days
     WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s ORDER BY day DESC LIMIT %(limit)s
 """).all(MailDay)
+prune_returns = query("DELETE FROM forwarding_returns WHERE at < %(before)s").run()
+prune_days = query("DELETE FROM forwarding_days WHERE day < %(before)s").run()
+prune_bounces = query("DELETE FROM forwarding_bounces WHERE last_on < %(before)s").run()
 prune_results = query("""
-    WITH returned AS (
-        DELETE FROM forwarding_returns WHERE at < %(results_before)s
-    ), counted AS (
-        DELETE FROM forwarding_days WHERE day < %(days_before)s
-    ), bounced AS (
-        DELETE FROM forwarding_bounces WHERE last_on < %(bounces_before)s
-    ), old AS MATERIALIZED (
-        SELECT account_id, alias_id, id FROM forwarding_results WHERE at < %(results_before)s
-        ORDER BY at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    DELETE FROM forwarding_results WHERE at <= (
+        SELECT max(at) FROM (
+            SELECT at FROM forwarding_results WHERE at < %(before)s ORDER BY at LIMIT %(limit)s
+        ) AS oldest
     )
-    DELETE FROM forwarding_results AS result USING old
-    WHERE result.account_id = old.account_id AND result.alias_id = old.alias_id AND result.id = old.id
 """).count()

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from builders.aliases.records import RequestedName
 from builders.kit.callers import Actor
-from builders.kit.db.batches import HISTORY_RETENTION
+from builders.kit.db.batches import HISTORY_RETENTION, by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.pagination import PageRequest
@@ -232,9 +232,15 @@ async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Plan:
 
 async def prune_plans(conn: Conn) -> int:
     """Delete up to PRUNE_BATCH plans that were not promoted within RETENTION; return their number."""
-    return await store.prune_plans(conn, before=clock.now() - RETENTION, limit=PRUNE_BATCH)
+    before, pruned = clock.now() - RETENTION, 0
+    for account_id, plan_ids in by_account(await store.list_unused(conn, before=before, limit=PRUNE_BATCH)):
+        pruned += await store.prune_plans(conn, account_id=account_id, plan_ids=plan_ids, before=before)
+    return pruned
 
 
 async def prune_promotions(conn: Conn) -> int:
     """Delete PROMOTIONS_OF_BATCH promotions before HISTORY_RETENTION and their plans; return their number."""
-    return await store.prune_promotions(conn, before=clock.now() - HISTORY_RETENTION, limit=PROMOTIONS_OF_BATCH)
+    before, pruned = clock.now() - HISTORY_RETENTION, 0
+    for account_id, ended in by_account(await store.list_ended(conn, before=before, limit=PROMOTIONS_OF_BATCH)):
+        pruned += await store.prune_promotions(conn, account_id=account_id, promotion_ids=ended)
+    return pruned

@@ -154,34 +154,47 @@ list_plans = query("""
     ) AS plan
     WHERE %(status)s::text IS NULL OR status = %(status)s ORDER BY id DESC LIMIT %(limit)s
 """).unprepared.all(dict[str, Any])
-prune_plans = query("""
-    WITH old AS (
-        SELECT account_id, id FROM plans AS plan
-        WHERE plan.created_at < %(before)s AND NOT EXISTS (
-            SELECT FROM plans_promotions AS promotion
-            WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
-        )
-        LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+_UNUSED = """
+    plan.created_at < %(before)s AND NOT EXISTS (
+        SELECT FROM plans_promotions AS promotion
+        WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
     )
-    DELETE FROM plans AS plan USING old WHERE plan.account_id = old.account_id AND plan.id = old.id
+"""
+list_unused = query(f"""
+    SELECT account_id, id FROM plans AS plan WHERE {_UNUSED} LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
+prune_plans = query(f"""
+    WITH old AS (
+        SELECT id FROM plans AS plan
+        WHERE account_id = %(account_id)s AND id = ANY(%(plan_ids)s::uuid[]) AND {_UNUSED}
+        FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM plans AS plan USING old WHERE plan.account_id = %(account_id)s AND plan.id = old.id
 """).count()
-# With their promotions, which have ended. The oldest plans are those of the oldest promotions.
+# The oldest plans are those of the oldest promotions.
+list_ended = query("""
+    SELECT promotion.account_id, promotion.id
+    FROM plans AS plan JOIN plans_promotions AS promotion
+      ON promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
+    WHERE plan.created_at < %(before)s AND promotion.finished_at < %(before)s
+    ORDER BY plan.created_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
+# With their promotions, which have ended.
 prune_promotions = query("""
     WITH old AS (
-        SELECT plan.account_id, plan.id AS plan_id, promotion.id
-        FROM plans AS plan JOIN plans_promotions AS promotion
-          ON promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
-        WHERE plan.created_at < %(before)s AND promotion.finished_at < %(before)s
-        ORDER BY plan.created_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        SELECT plan.id AS plan_id, promotion.id
+        FROM plans_promotions AS promotion JOIN plans AS plan
+          ON plan.account_id = promotion.account_id AND plan.id = promotion.plan_id
+        WHERE promotion.account_id = %(account_id)s AND promotion.id = ANY(%(promotion_ids)s::uuid[])
+        FOR UPDATE SKIP LOCKED
     ), step AS (
         DELETE FROM plans_steps AS step USING old
-        WHERE step.account_id = old.account_id AND step.promotion_id = old.id
+        WHERE step.account_id = %(account_id)s AND step.promotion_id = old.id
     ), promotion AS (
         DELETE FROM plans_promotions AS promotion USING old
-        WHERE promotion.account_id = old.account_id AND promotion.id = old.id
+        WHERE promotion.account_id = %(account_id)s AND promotion.id = old.id
     )
-    DELETE FROM plans AS plan USING old
-    WHERE plan.account_id = old.account_id AND plan.id = old.plan_id
+    DELETE FROM plans AS plan USING old WHERE plan.account_id = %(account_id)s AND plan.id = old.plan_id
 """).count()
 
 

@@ -56,9 +56,9 @@ reserve = query(
     """
 )
 PRUNE = """
-    DELETE FROM kit_quotas WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM kit_quotas WHERE ends_at < %(now)s LIMIT %(batch)s
-    ))
+    DELETE FROM kit_quotas WHERE ends_at < %(now)s AND (policy, subject) IN (
+        SELECT policy, subject FROM kit_quotas WHERE ends_at < %(now)s LIMIT %(batch)s
+    )
 """
 
 _log = log.get_logger()

@@ -176,8 +176,9 @@ prune_notices = query("""
     )
 """).count(batch=PRUNE_BATCH)
 prune_keys = query("""
-    DELETE FROM portfolio_notifications_keys WHERE ctid IN (
-        SELECT ctid FROM portfolio_notifications_keys WHERE due_on < %(before)s LIMIT %(batch)s
+    DELETE FROM portfolio_notifications_keys WHERE (account_id, member_id, kind, subject_id, due_on, days) IN (
+        SELECT account_id, member_id, kind, subject_id, due_on, days FROM portfolio_notifications_keys
+        WHERE due_on < %(before)s LIMIT %(batch)s
     )
 """).count(batch=PRUNE_BATCH)
 
