@@ -81,6 +81,7 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
         "claims, locked: a release can have undone one",
         "account: the buyer",
         "draft, with its number and the lock of the credit",
+        "number: it leads to the invoice, from another shard",
         "invoice, with the credit after the lock",
         "event",
         "promotion, plan and steps",

@@ -25,6 +25,7 @@ from builders.invoices.records import (
     StripeEvent,
 )
 from builders.invoices.store import invoices as store, payments
+from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
@@ -166,9 +167,18 @@ async def advance(database: Database, *, batch_size: int = BATCH) -> int:
         due, size = now - delay, batch_size
         while size == batch_size:
             async with database.transaction() as conn:
-                changed = await store.advance(
-                    conn, stage=stage, due=due, late=due - TOLERANCE, now=now, limit=batch_size
-                )
+                changed: list[Invoice] = []
+                found = await store.list_due(conn, stage=stage, due=due, limit=batch_size)
+                for account_id, invoice_ids in by_account(found):
+                    changed += await store.advance(
+                        conn,
+                        account_id=account_id,
+                        invoice_ids=invoice_ids,
+                        stage=stage,
+                        due=due,
+                        late=due - TOLERANCE,
+                        now=now,
+                    )
                 await outbox.publish_many(conn, event, ((each.account_id, invoice_data(each)) for each in changed))
             size = len(changed)
             count += size

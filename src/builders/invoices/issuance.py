@@ -79,6 +79,7 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invo
         replaces=replaces,
     )
     number = f"{series}-{last:0{MIN_DIGITS}}"
+    await store.add_number(conn, account_id=account_id, invoice_id=invoice_id, number=number)
     invoice = await store.open_draft(
         conn,
         account_id=account_id,

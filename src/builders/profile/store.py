@@ -36,9 +36,11 @@ PUT_LINK = """
         expires_at = excluded.expires_at, used_at = NULL
 """
 PRUNE_SENT = """
-    DELETE FROM profile_verifications WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM profile_verifications WHERE sends[cardinality(sends)] <= %(before)s LIMIT %(batch)s
-    ))
+    DELETE FROM profile_verifications
+    WHERE sends[cardinality(sends)] <= %(before)s AND (account_id, email) IN (
+        SELECT account_id, email FROM profile_verifications
+        WHERE sends[cardinality(sends)] <= %(before)s LIMIT %(batch)s
+    )
 """
 PRUNE_LINKS = """
     DELETE FROM profile_tokens WHERE ctid = ANY(ARRAY(
@@ -112,7 +114,7 @@ insert_steps = query("""
 # that a concurrent one sees the send of the first.
 reserve = query("""
     INSERT INTO profile_verifications AS known (account_id, email, sends)
-    VALUES (%(account_id)s, %(email)s, ARRAY[%(now)s::timestamptz])
+    SELECT %(account_id)s::uuid, %(email)s::text, ARRAY[%(now)s::timestamptz]
     ON CONFLICT (account_id, email) DO UPDATE
     SET sends = ARRAY(
         SELECT at FROM unnest(known.sends) AS at WHERE at > %(day_ago)s ORDER BY at

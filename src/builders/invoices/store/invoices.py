@@ -67,7 +67,7 @@ INSERT = f"""
 ALIAS_IDS = """
     ARRAY(
         SELECT alias_id FROM invoices_lines AS line
-        WHERE line.account_id = invoice.account_id AND line.invoice_id = invoice.id AND alias_id IS NOT NULL
+        WHERE line.account_id = %(account_id)s AND line.invoice_id = invoice.id AND alias_id IS NOT NULL
         ORDER BY position
     ) AS alias_ids
 """
@@ -218,25 +218,27 @@ lock_series = query("""
 # An invoice whose total is covered by credit is paid at issue; INSERT has locked the balance. The billing details
 # of the account replace those of the holder.
 open_draft = query(f"""
-    WITH number AS (
-        INSERT INTO invoices_numbers (number, account_id, invoice_id)
-        VALUES (%(number)s, %(account_id)s, %(invoice_id)s)
-    ), used AS (
+    WITH used AS (
         SELECT greatest(least(coalesce(sum(amount), 0), %(total)s::numeric), 0) AS credit
         FROM invoices_credit WHERE account_id = %(account_id)s AND currency = %(currency)s
+    ), given AS (
+        SELECT jsonb_strip_nulls(jsonb_build_object(
+            'name', nullif(name, ''), 'address', address, 'country', country, 'tax_id', tax_id
+        )) AS buyer FROM invoices_buyers WHERE account_id = %(account_id)s
     )
     UPDATE invoices_invoices AS invoice
     SET status = CASE WHEN total = credit THEN 'paid' ELSE 'open' END,
         paid_at = CASE WHEN total = credit THEN %(now)s::timestamptz END,
         number = %(number)s, credit_applied = credit, issued_at = %(now)s,
-        buyer = %(holder)s::jsonb || coalesce((
-            SELECT jsonb_strip_nulls(jsonb_build_object(
-                'name', nullif(name, ''), 'address', address, 'country', country, 'tax_id', tax_id
-            )) FROM invoices_buyers WHERE account_id = %(account_id)s
-        ), '{{}}')
+        buyer = %(holder)s::jsonb || coalesce((SELECT buyer FROM given), '{{}}')
     FROM used WHERE account_id = %(account_id)s AND id = %(invoice_id)s AND status = 'draft'
     RETURNING {COLUMNS}, {ALIAS_IDS}
 """).only(_invoice_of)
+# Global, because a bank transfer arrives without its account.
+add_number = query("""
+    INSERT INTO invoices_numbers (number, account_id, invoice_id)
+    VALUES (%(number)s, %(account_id)s, %(invoice_id)s)
+""").run()
 find_number = query("""
     SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s
 """).one(tuple[UUID, UUID])
@@ -262,12 +264,17 @@ mark_uncollectible = query("""
 # again at `due`. Two workers never advance the same invoice: rows that another has locked are skipped.
 # If a step is late, the timeline starts again as if the step were due now, so that the next steps are late by the
 # same time.
+_DUE = """
+    status = 'open' AND stage = %(stage)s AND due_at <= %(due)s AND coalesce(counted_from, due_at) <= %(due)s
+"""
+list_due = query(f"""
+    SELECT account_id, id FROM invoices_invoices WHERE {_DUE} ORDER BY due_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
 advance = query(f"""
     WITH due AS (
-        SELECT account_id, id FROM invoices_invoices
-        WHERE status = 'open' AND stage = %(stage)s AND due_at <= %(due)s
-          AND coalesce(counted_from, due_at) <= %(due)s
-        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        SELECT id FROM invoices_invoices
+        WHERE account_id = %(account_id)s AND id = ANY(%(invoice_ids)s::uuid[]) AND {_DUE}
+        ORDER BY due_at, id FOR UPDATE SKIP LOCKED
     )
     UPDATE invoices_invoices AS invoice
     SET stage = least(stage + 1, %(last)s),
@@ -275,7 +282,7 @@ advance = query(f"""
         uncollectible_at = CASE WHEN stage = %(last)s THEN %(now)s::timestamptz END,
         counted_from = CASE WHEN stage < %(last)s AND coalesce(counted_from, due_at) < %(late)s THEN %(due)s
                             ELSE counted_from END
-    WHERE (account_id, id) IN (SELECT account_id, id FROM due)
+    WHERE account_id = %(account_id)s AND id IN (SELECT id FROM due)
     RETURNING {COLUMNS}, {ALIAS_IDS}
 """).all(_invoice_of, last=Stage.GRACE_ENDED)
 

@@ -86,10 +86,17 @@ async def add_member(conn: Conn, *, access: Access) -> bool:
     return True
 
 
+async def _list_memberships(conn: Conn, member_id: UUID) -> Sequence[Membership]:
+    portfolios = await store.list_portfolios(conn, account_id=member_id)
+    if not portfolios:
+        return ()
+    return await store.list_memberships(conn, account_ids=portfolios, member_id=member_id)
+
+
 async def get_team(conn: Conn, *, access: Access) -> Team:
     """Return the team as the caller sees it, and the caller's memberships in other teams."""
     members = await store.list_members(conn, account_id=access.portfolio_id)
-    memberships = await store.list_memberships(conn, account_id=access.member_id)
+    memberships = await _list_memberships(conn, access.member_id)
     owners = await identity_accounts.load_real_accounts(
         conn, account_ids=[each.portfolio_id for each in memberships]
     )

@@ -18,13 +18,14 @@ count_memberships = query("""
     SELECT count(*) FROM portfolio_team_memberships WHERE account_id = %(account_id)s
 """).value(int)
 # The portfolios of other accounts in which an account is a member.
+list_portfolios = query("""
+    SELECT portfolio_id FROM portfolio_team_memberships WHERE account_id = %(account_id)s
+""").scalars(UUID)
 list_memberships = query("""
-    SELECT mine.portfolio_id, member.role, member.joined_at, member.approves_since IS NOT NULL AS approve_plans
-    FROM portfolio_team_memberships AS mine
-    JOIN portfolio_team_members AS member
-      ON member.account_id = mine.portfolio_id AND member.member_id = mine.account_id
-    WHERE mine.account_id = %(account_id)s
-    ORDER BY member.joined_at, mine.portfolio_id
+    SELECT account_id AS portfolio_id, role, joined_at, approves_since IS NOT NULL AS approve_plans
+    FROM portfolio_team_members
+    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND member_id = %(member_id)s
+    ORDER BY joined_at, account_id
 """).all(Membership)
 # The number of members and of pending invitations to other addresses.
 count_places = query("""

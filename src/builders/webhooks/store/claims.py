@@ -130,7 +130,12 @@ CLAIM_ONE = f"""
           AND (NOT leased OR next_attempt_at <= %(now)s)
         RETURNING *
     )
-    SELECT {CLAIM_COLUMNS}, false AS is_unhealthy FROM claimed {CLAIM_JOIN}
+    SELECT {CLAIM_COLUMNS}, false AS is_unhealthy FROM claimed
+    JOIN webhooks_destinations AS destination
+      ON destination.account_id = %(account_id)s AND destination.id = claimed.destination_id
+    LEFT JOIN webhooks_payloads AS payload
+      ON payload.account_id = %(account_id)s AND payload.event_id = claimed.event_id
+      AND payload.created_at = claimed.created_at
 """
 # A delivery that has succeeded, and waits for a manual retry, stays succeeded.
 CANCEL_DELIVERIES = """
