@@ -100,12 +100,9 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "catalog_daily": ["catalog/store.py:ROLL_UP", "catalog/store.py:find_last_day"],
     "catalog_event_keys": ["catalog/store.py:INSERT_EVENTS"],
     "domains_holders": ["domains/store.py:check_held_now", "domains/store.py:clear"],
-    "forwarding_returns": ["forwarding/store.py:prune_results"],
     "forwarding_reverse_names": [
-        f"forwarding/store.py:{name}"
-        for name in ("add_correspondent", "delete_correspondent", "find_reply_route", "prune_correspondents")
+        f"forwarding/store.py:{name}" for name in ("add_correspondent", "find_reply_route")
     ],
-    "invoices_numbers": ["invoices/store/invoices.py:open_draft"],
     "invoices_series": ["invoices/store/invoices.py:INSERT"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
     "portfolio_team_tokens": [
@@ -141,6 +138,17 @@ READ = """
         ARRAY(
             SELECT conname::text FROM pg_constraint WHERE conrelid = owner.oid AND condeferred ORDER BY 1
         ) AS deferred,
+        EXISTS (SELECT FROM pg_index WHERE indrelid = owner.oid AND indisprimary) AS has_primary_key,
+        ARRAY(
+            SELECT confrelid::regclass || ' (' || (
+                SELECT string_agg(attname, ', ' ORDER BY place)
+                FROM unnest(conkey) WITH ORDINALITY AS part (number, place)
+                JOIN pg_attribute ON attrelid = owner.oid AND attnum = number
+            ) || ')'
+            FROM pg_constraint
+            WHERE conrelid = owner.oid AND contype = 'f' AND conparentid = 0 AND confdeltype IN ('n', 'd')
+            ORDER BY 1
+        ) AS clearing_keys,
         ARRAY(
             SELECT ARRAY[tgname::text, prosrc] FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
             WHERE tgrelid = owner.oid AND NOT tgisinternal AND tgparentid = 0 ORDER BY 1
@@ -164,6 +172,8 @@ class Table:
     unique_keys: Sequence[str]  # each `index (column, column)`
     foreign_keys: Sequence[str]  # each `target (column, column)`
     deferred: Sequence[str] = field(default_factory=list)  # constraints that are checked at the commit
+    has_primary_key: bool = True
+    clearing_keys: Sequence[str] = field(default_factory=list)  # foreign keys with ON DELETE SET NULL or DEFAULT
     triggers: Sequence[Sequence[str]] = field(default_factory=list)  # each its name and the text of its function
     transaction_ids: Sequence[str] = field(default_factory=list)  # columns
 

@@ -85,6 +85,7 @@ def test_the_keys_of_a_schema_are_read(conn: psycopg.Connection) -> None:
         unique_keys=["mail_loose_id_account_id_key (id)"],
         foreign_keys=["mail_kept (account_id, kept, day)", "mail_orphans (kept)"],
         deferred=["mail_loose_kept_fkey"],
+        has_primary_key=False,
         transaction_ids=["written_in"],
     )
     assert (orphans.name, templates.name) == ("mail_orphans", "mail_templates")
