@@ -9,6 +9,7 @@ from starlette.types import Message
 
 from builders.console.actions import ACTIONS
 from builders.console.forms import CSRF, CSRF_HEADER
+from builders.kit.values import ids
 from tests.browser import ACCEPT, OWN
 from tests.cast import Person
 from tests.console.visitor import Visitor, fields_of
@@ -207,6 +208,16 @@ async def test_a_hidden_field_that_no_page_sends_is_refused_by_each_form(browser
             found[name, unexpected] = (await browser.post_form(f"/console/do/{name}", fields)).status_code
 
     assert {each: status for each, status in found.items() if status != 422} == {}
+
+
+@pytest.mark.parametrize(("member", "status"), [("token", 422), ("claimable", 404)])
+async def test_the_value_before_is_that_of_a_member_of_the_answer(
+    browser: Visitor, token: str, member: str, status: int
+) -> None:
+    fields = {CSRF: token, "id": str(ids.new()), f"_before.{member}": ""}
+    answer = await browser.post_form("/console/do/domain-release", fields)
+
+    assert answer.status_code == status
 
 
 VALUES = ["", "é\r\nA: b", "../x", "portfolio/domains?x=%ff&&==", "x" * 5_000]

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from fastapi import Request
 from pydantic import TypeAdapter
+from pydantic.json_schema import JsonSchemaMode
 from starlette.types import Message, Scope
 
 from builders.console.spaces import Space
@@ -113,13 +114,13 @@ class Api:
     def properties(self, method: str, path: str) -> Mapping[str, Any]:
         """Return the JSON schema of each member of the operation's body, also of `group.member`."""
         model = self._find(method, path)[0].body_model
-        return {} if model is None else _properties(cast("Hashable", model.field_info.annotation))
+        return {} if model is None else _properties(cast("Hashable", model.field_info.annotation), "validation")
 
     def shown(self, path: str) -> Mapping[str, Any]:
         """Return the JSON schema of each member that GET shows of a path; none if it has no GET."""
         if not self.is_readable(path):
             return {}
-        return _properties(cast("Hashable", self._find("GET", path)[0].responses.model))
+        return _properties(cast("Hashable", self._find("GET", path)[0].responses.model), "serialization")
 
     def is_readable(self, target: str) -> bool:
         """Return whether a path has a GET."""
@@ -160,8 +161,8 @@ def is_money(schema: Mapping[str, Any]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _properties(model: Any) -> Mapping[str, Any]:  # what an annotation holds
-    schema = TypeAdapter(model).json_schema()
+def _properties(model: Any, mode: JsonSchemaMode) -> Mapping[str, Any]:  # what an annotation holds
+    schema = TypeAdapter(model).json_schema(mode=mode)
     definitions = schema.get("$defs", {})
 
     def resolve(part: Mapping[str, Any]) -> Mapping[str, Any]:
