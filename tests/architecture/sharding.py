@@ -71,7 +71,7 @@ def read_functions(conn: psycopg.Connection) -> Functions:
 
 def parse(statement: str) -> Query:
     """Return the queries of a statement."""
-    text = NOT_SQL.sub("''", statement).replace("%(", "$(")
+    text = NOT_SQL.sub(lambda found: "''" if found[0].startswith("'") else " ", statement).replace("%(", "$(")
     query, end = _parse(text, 0, "")
     assert end == len(text), "parentheses are balanced"
     return query
