@@ -265,11 +265,14 @@ rank = query("""
             WHEN points >= %(medium_from)s AND place > %(medium_above)s THEN 'medium'
             ELSE 'low' END AS popularity
         FROM catalog_domains AS known LEFT JOIN placed ON placed.domain = known.domain
+    ), changed AS (
+        -- Only a change takes a new serial: each process reads the domains with newer serials again.
+        SELECT wanted.domain, wanted.popularity, nextval('catalog_serial') AS serial
+        FROM wanted JOIN catalog_domains AS known ON known.domain = wanted.domain
+        WHERE wanted.popularity <> known.popularity
     )
-    -- Only a change takes a new serial: each process reads the domains with newer serials again.
-    UPDATE catalog_domains AS known
-    SET popularity = wanted.popularity, serial = nextval('catalog_serial')
-    FROM wanted WHERE wanted.domain = known.domain AND wanted.popularity <> known.popularity
+    UPDATE catalog_domains AS known SET popularity = changed.popularity, serial = changed.serial
+    FROM changed WHERE changed.domain = known.domain
 """).count()
 # Not prepared: one domain and all domains need different plans.
 report = query("""

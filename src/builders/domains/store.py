@@ -156,13 +156,18 @@ delete_holder = query("""
     WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
 """).run()
 # A lease: the domains of a killed worker are due again when it ends.
+list_due = query("""
+    SELECT account_id, id FROM domains_domains WHERE next_check_at <= %(now)s
+    ORDER BY next_check_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
 claim_due = query(f"""
     WITH due AS (
-        SELECT account_id, id FROM domains_domains WHERE next_check_at <= %(now)s
-        ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        SELECT id FROM domains_domains
+        WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND next_check_at <= %(now)s
+        FOR UPDATE SKIP LOCKED
     )
     UPDATE domains_domains SET next_check_at = %(leased_until)s
-    WHERE (account_id, id) IN (SELECT account_id, id FROM due)
+    WHERE account_id = %(account_id)s AND id IN (SELECT id FROM due)
     RETURNING {COLUMNS}
 """).all(_record)
 clear = query("""

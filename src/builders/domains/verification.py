@@ -51,6 +51,7 @@ from builders.domains.records import (
     RecordHealth,
 )
 from builders.kit.db import connections
+from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.process.hosts import read_resolver
@@ -288,6 +289,13 @@ async def verify(
     return domain, proof
 
 
+async def _claim_due(conn: Conn, *, now: datetime, limit: int) -> Sequence[AccountDomain]:
+    due: list[AccountDomain] = []
+    for account_id, found in by_account(await store.list_due(conn, now=now, limit=limit)):
+        due += await store.claim_due(conn, account_id=account_id, ids=found, now=now, leased_until=now + LEASE)
+    return due
+
+
 async def check_due(database: Database, *, settings: Settings, batch_size: int = BATCH) -> int:
     """Check all domains that are due, `batch_size` concurrently; return their number.
 
@@ -298,7 +306,7 @@ async def check_due(database: Database, *, settings: Settings, batch_size: int =
     for _ in range(MAX_BATCHES):
         now = clock.now()
         async with database.transaction() as conn:
-            due = await store.claim_due(conn, now=now, leased_until=now + LEASE, limit=batch_size)
+            due = await _claim_due(conn, now=now, limit=batch_size)
             keys = await load_keys(conn, domains=due)
         checks = (_check(database, dns, each, keys[each.id]) for each in due)
         done = await asyncio.gather(*checks, return_exceptions=True)

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
+from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
@@ -186,8 +187,9 @@ async def _enqueue(conn: Conn, key: Key) -> None:
 
 async def sweep(conn: Conn) -> int:
     """Enqueue a batch of due messages; return their number."""
-    now = clock.now()
-    due = await store.sweep(conn, now=now, again=now + REQUEUE_AFTER, limit=SWEEP_BATCH)
+    now, due = clock.now(), list[Key]()
+    for account_id, found in by_account(await store.list_due(conn, now=now, limit=SWEEP_BATCH)):
+        due += await store.sweep(conn, account_id=account_id, ids=found, now=now, again=now + REQUEUE_AFTER)
     for key in due:
         await _enqueue(conn, key)
     return len(due)

@@ -176,13 +176,17 @@ async def delete_messages(conn: Conn, *, account_id: UUID, message_ids: Collecti
 
 
 # Messages whose job was lost or whose next attempt is due. next_try_at moves, so that the next sweep skips them.
+list_due = query("""
+    SELECT account_id, id FROM mail_messages WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
 sweep = query("""
     WITH due AS (
-        SELECT account_id, id, created_at FROM mail_messages
-        WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        SELECT id, created_at FROM mail_messages
+        WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND next_try_at <= %(now)s
+        FOR UPDATE SKIP LOCKED
     )
     UPDATE mail_messages AS message SET next_try_at = %(again)s FROM due
-    WHERE message.account_id = due.account_id AND message.id = due.id AND message.created_at = due.created_at
+    WHERE message.account_id = %(account_id)s AND message.id = due.id AND message.created_at = due.created_at
     RETURNING message.account_id, message.id
 """).all(Key)
 has_optout = query("SELECT topic FROM mail_optouts WHERE hash = ANY(%(hashes)s) LIMIT 1").exists()

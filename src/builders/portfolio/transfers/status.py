@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.process import log
@@ -167,9 +168,12 @@ async def follow_transfers(tools: Tools) -> int:
     Registrars are queried concurrently, each about one domain at a time. A registrar that does not respond is not
     queried again in this run: its other domains are due later.
     """
-    now = clock.now()
+    now, due = clock.now(), list[tuple[UUID, UUID]]()
     async with tools.database.transaction() as conn:
-        due = await store.claim(conn, now=now, due_at=now + CLAIM_TIME, limit=RUN_SIZE)
+        for account_id, found in by_account(await store.list_due(conn, now=now, limit=RUN_SIZE)):
+            due += await store.claim(
+                conn, account_id=account_id, domain_ids=found, now=now, due_at=now + CLAIM_TIME
+            )
     groups: dict[UUID, list[Situation]] = {}  # by connection, or by account without one
     for account_id, domain_id in due:
         try:

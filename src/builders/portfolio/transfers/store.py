@@ -127,13 +127,18 @@ finish_code_request = query("""
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
 """).run()
 # Claimed rows are due again after a time.
+list_due = query("""
+    SELECT account_id, domain_id FROM portfolio_transfers WHERE next_check_at <= %(now)s
+    ORDER BY next_check_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
 claim = query("""
     WITH due AS (
-        SELECT account_id, domain_id FROM portfolio_transfers
-        WHERE next_check_at <= %(now)s ORDER BY next_check_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+        SELECT domain_id FROM portfolio_transfers
+        WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND next_check_at <= %(now)s
+        FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE portfolio_transfers AS known SET next_check_at = %(due_at)s FROM due
-    WHERE known.account_id = due.account_id AND known.domain_id = due.domain_id
+    WHERE known.account_id = %(account_id)s AND known.domain_id = due.domain_id
     RETURNING known.account_id, known.domain_id
 """).all(tuple[UUID, UUID])
 # The domain of a reported transfer is due now.
