@@ -9,7 +9,7 @@ from tests.cast import Person
 from tests.portfolio.domains.make import add
 from tests.portfolio.imports.make import Json, load, ok
 from tests.portfolio.imports.test_cells import CHARGES
-from tests.portfolio.ledger.make import NEWEST
+from tests.portfolio.ledger.make import NEWEST, add_rates
 from tests.portfolio.registrars.sync import INVENTORY
 
 # The cell of the renewal price, the cell of the currency, and the price.
@@ -61,6 +61,7 @@ async def test_a_line_of_a_bill_can_have_a_symbol_and_a_code(alice: Person) -> N
 
 
 async def test_the_currency_of_the_account_settles_a_symbol(alice: Person, database: Database) -> None:
+    await add_rates(database)  # of no later day
     async with database.transaction() as conn:  # the base currency is one that the bank quotes
         await rates.load_rates(conn, rates=[Rate(currency="CAD", quoted_on=NEWEST, rate=Decimal("1.47"))])
     held = await add(alice, "harbour.com")
