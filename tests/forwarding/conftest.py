@@ -53,7 +53,7 @@ async def serving(recipients: Recipients, path: Path, **options: float) -> Async
 @pytest.fixture
 async def lookups(recipients: Recipients, tmp_path: Path) -> AsyncIterator[MailServer]:
     """Return a mail server that asks the look-up server."""
-    async with serving(recipients, tmp_path / "lookup") as asking:
+    async with serving(recipients, tmp_path / "lookup", idle_s=60) as asking:  # a test can pause under load
         yield asking
 
 
