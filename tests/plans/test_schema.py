@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from builders.plans.schemas.manifests import SandboxManifest
 from tests.cast import Client, Person
 from tests.plans.make import PLAN, Json, alias, full_manifest, webhook
 
@@ -35,6 +36,12 @@ async def test_the_schema_has_a_stable_id(schema: Json) -> None:
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["$id"] == f"http://builders.test{SCHEMA}"
     jsonschema_rs.meta.validate(schema)
+
+
+async def test_the_schema_is_made_once(schema: Json, anyone: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anyone can request it, and making it holds the event loop."""
+    monkeypatch.setattr(SandboxManifest, "model_json_schema", None)
+    assert (await anyone.get(SCHEMA)).json() == schema
 
 
 async def test_the_examples_of_the_schema_are_valid(schema: Json) -> None:

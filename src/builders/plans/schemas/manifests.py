@@ -1,6 +1,8 @@
 """The manifest in a request body, and its JSON Schema."""
 
 import json
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -222,7 +224,8 @@ class SandboxManifest(StrictBody):
         )
 
 
-def json_schema(address: str) -> dict[str, Any]:
+@lru_cache(maxsize=1)  # of this service: anyone may read it, and making it takes 5 ms
+def json_schema(address: str) -> Mapping[str, Any]:
     """Return the JSON Schema (2020-12) of a manifest for editors and linters; `address` is its URL.
 
     It cannot express that keys are unique, names are free, and referenced resources exist.
