@@ -61,10 +61,14 @@ DEAF = CHILD.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN").replace(
 REPORTING = CHILD.replace(
     "signal.pause()", "supervision.beat()\nwhile True:\n    time.sleep(0.3)\n    supervision.beat()"
 )
-# Its second process does not become ready.
+# Its second process does not become ready. The first one leaves its file after a beat: before, it is starting.
 FAILING_LATER = REPORTING.replace(
-    "supervision.beat()",
-    """
+    "Path(",
+    'if not [*Path(os.environ["FOLDER"]).glob(f"{NAME}-*")]:\n    supervision.beat()\nPath(',
+    1,
+).replace(
+    "touch()\nsupervision.beat()",
+    """touch()
 if len([*Path(os.environ["FOLDER"]).glob(f"{NAME}-*")]) > 1:
     sys.exit(3)
 supervision.beat()
