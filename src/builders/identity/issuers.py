@@ -26,7 +26,7 @@ FETCH_TIMEOUT_S = 5.0
 MAX_BYTES = 256 * 1024
 MAX_KEYS = 100
 RSA_BITS = range(2048, 8192 + 1)  # shorter keys are weak, longer ones are slow
-_TOKEN_TYPES = {"", "jwt", "at+jwt"}  # of the header typ; tokens for other purposes have another one
+_TOKEN_TYPES = {"", "jwt", "at+jwt"}  # of the header typ; tokens for other purposes have another value
 # Claims of tokens that grant no access, or only together with a proof of possession (RFC 8417, RFC 7800).
 _REFUSED_CLAIMS = frozenset({"events", "cnf"})
 _KEY_TYPES = {
