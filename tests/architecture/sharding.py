@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import psycopg
 
+from builders.kit.db.placement import NODE, place_of
 from tests.architecture.statements import Statement
-from tests.architecture.tenancy import TENANT, Table, columns, find_place
+from tests.architecture.tenancy import Table, columns
 
 HIDDEN = "§"  # in place of a nested query
 NOT_SQL = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'", re.DOTALL)
@@ -151,9 +152,8 @@ def recursive(statement: Statement, tables: Collection[str]) -> Iterator[str]:
 
 def _shard_columns(text: str, tables: Collection[str]) -> set[str]:
     """Return the columns by which the tables in the text are sharded."""
-    places = [find_place(name) for name in set(tables) & set(re.findall(r"\w+", text))]
-    columns_of = [TENANT if place is None else place.by for place in places]
-    return {column for column in columns_of if column is not None}
+    places = [place_of(name) for name in set(tables) & set(re.findall(r"\w+", text))]
+    return {place.by for place in places if place.by is not None}
 
 
 def _names_shard(text: str, column: str) -> bool:
@@ -164,14 +164,13 @@ def _names_shard(text: str, column: str) -> bool:
 def unsharded(tables: Sequence[Table]) -> Iterator[str]:
     """Yield what a sharded table cannot have: a trigger, SET NULL in a key with its shard, no primary key."""
     for table in tables:
-        place = find_place(table.name)
-        if place is not None and place.by is None and not place.copied:
+        place = place_of(table.name)
+        if place == NODE:
             continue
         for name, _ in table.triggers:
             yield f"{table.name}: the trigger {name}"
         if not table.has_primary_key:
             yield f"{table.name}: no primary key"
-        column = TENANT if place is None else place.by
         for key in table.clearing_keys:
-            if column in columns(key):
+            if place.by in columns(key):
                 yield f"{table.name}: SET NULL in the foreign key to {key}"

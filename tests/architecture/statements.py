@@ -42,7 +42,9 @@ OWN_CLOCK = re.compile(
 # Statements that are sent without a constant, with the reason.
 MAY_SEND = {
     "builders/kit/db/queries.py self.text": "the text of a query, which `statements` reads from its module",
-    "builders/kit/db/migrations.py migration.text.encode()": "a whole migration file",
+    "builders/kit/db/migrations.py tables.encode()": "the tables of a migration file",
+    "builders/kit/db/migrations.py keys.encode()": "the foreign keys of a migration file",
+    "builders/kit/db/distribution.py statement.encode()": "a step, which `--dry-run` prints",
     "builders/kit/db/migrations.py SchemaManager.get_schema()": "the queue's own schema, from its package",
 }
 

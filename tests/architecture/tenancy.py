@@ -1,7 +1,7 @@
 """The schema can be sharded by account, by the rules of Citus: the tenant is in every key.
 
-A table without it is placed as a whole, or by a column of its own. What then asks another shard is listed, with
-what replaces it.
+A table without it is placed as a whole, or by a column of its own (`migrations/placement.toml`). What then asks
+another shard is listed, with what replaces it.
 
 Sources: https://docs.citusdata.com/en/stable/develop/reference_ddl.html (keys),
 https://github.com/citusdata/citus/pull/5705 (triggers act on rows of their shard).
@@ -14,62 +14,9 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg.rows import class_row
 
-TENANT = "account_id"
+from builders.kit.db.placement import NODE, OF_ACCOUNTS, TENANT, Place, load, place_of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where the rows of a table are, other than in the shard of their account."""
-
-    copied: bool = False  # to each node: few writes, read together with the rows of accounts
-    by: str | None = None  # sharded by this column; null: not sharded
-
-
-COPIED = Place(copied=True)
-NODE = Place()  # on one node: few rows, or none that an account's statement reads
-
-
-def by(column: str) -> Place:
-    """Return the place of a table that is sharded by a column of its own."""
-    return Place(by=column)
-
-
-# Tables whose keys lack the tenant, with the reason; a star is the rest of a name.
-GLOBAL: Mapping[str, tuple[Place, str]] = {
-    "procrastinate_*": (NODE, "tables of the job queue; arguments are ids only"),
-    "kit_migrations": (NODE, "the applied migrations"),
-    "kit_quotas": (by("subject"), "a limit can count an address, which has no account"),
-    "probes_writes": (NODE, "always empty: readiness writes to it and rolls back"),
-    "identity_accounts": (COPIED, "the tenant itself: its id is the account_id of other tables"),
-    "identity_sign_ins": (NODE, "a sign-in has an address, which may belong to no account"),
-    "identity_issuer_sign_ins": (NODE, "a sign-in at an issuer is used up before its account is known"),
-    "identity_devices_requests": (NODE, "a machine asks without an account"),
-    "identity_identities": (by("subject"), "a token of another issuer arrives without its account"),
-    "mail_optouts": (by("hash"), "an opt-out belongs to an address, for the mail of all accounts"),
-    "catalog_categories": (COPIED, "reference data of the vendor, the same for all"),
-    "catalog_domains": (COPIED, "reference data of the vendor, the same for all"),
-    "catalog_daily": (NODE, "sums of the vendor, by day and domain"),
-    "catalog_events": (by("id"), "events of visitors, who have no account"),
-    "catalog_event_keys": (by("key"), "events of visitors, who have no account"),
-    "tracking_losses": (NODE, "sums of the operator, by day"),
-    "portfolio_ledger_rates": (COPIED, "exchange rates are reference data, the same for all"),
-    "portfolio_domains_rdap_*": (COPIED, "servers of the registries, the same for all"),
-    "portfolio_renewals_tokens": (by("token_hash"), "a calendar is requested without its account"),
-    "portfolio_team_tokens": (NODE, "a mailed link arrives without its account"),
-    "profile_tokens": (NODE, "a mailed link arrives without its account"),
-    "invoices_series": (NODE, "numbers have no gaps across all accounts, as tax law requires"),
-    "invoices_numbers": (by("number"), "a bank transfer has a number and no account"),
-    "invoices_stripe_events": (by("id"), "an event of Stripe arrives without its account"),
-    "aliases_names": (by("domain"), "a name is unique in its realm, across accounts"),
-    "aliases_skeletons": (by("domain"), "confusable names are unique in their realm, across accounts"),
-    "aliases_links": (NODE, "a mailed link arrives without its account"),
-    "aliases_readers": (by("email"), "the mail to an address is limited across accounts"),
-    "domains_holders": (by("domain"), "a domain has one holder in its realm, across accounts"),
-    "forwarding_reverse_names": (by("name"), "a reverse address arrives without its account"),
-    "forwarding_logs": (NODE, "how far the log of a mail server is read"),
-    "forwarding_returns": (by("queue_id"), "a message in the log has a queue id and no account"),
-    "domains_dkim_keys": (by("domain"), "a domain has its keys whoever holds it"),
-}
+Listed = Mapping[str, tuple[Place, str]]
 
 # Keys, triggers and columns that would ask another shard, with what replaces them in a sharded database. A
 # transaction of two shards (two-phase commit) writes the row of a look-up with the row that it leads to.
@@ -184,54 +131,41 @@ def read(conn: psycopg.Connection, schema: str = "public") -> list[Table]:
         return cursor.execute(READ, {"tenant": TENANT, "schema": schema}).fetchall()
 
 
-def find_place(table: str, listed: Mapping[str, tuple[Place, str]] = GLOBAL) -> Place | None:
-    """Return where the list has the table, by its name or its prefix; None for a table of the accounts."""
-    return next(
-        (
-            place
-            for each, (place, _) in listed.items()
-            if table == each or (each[-1] == "*" and table.startswith(each[:-1]))
-        ),
-        None,
-    )
-
-
 def columns(key: str) -> set[str]:
     """Return the columns of a key in the form of `read`."""
     return set(key[key.index("(") + 1 : -1].split(", "))
 
 
-def untenanted(tables: Sequence[Table], listed: Mapping[str, tuple[Place, str]] = GLOBAL) -> Iterator[str]:
+def untenanted(tables: Sequence[Table], listed: Listed | None = None) -> Iterator[str]:
     """Yield tables whose rows have no shard: without the column by which they are sharded, also in a key."""
     for table in tables:
-        place = find_place(table.name, listed)
-        column = TENANT if place is None else place.by
-        if column is None:
+        place = place_of(table.name, listed)
+        if place.by is None:
             continue
-        if place is None and not table.has_tenant:
+        if place == OF_ACCOUNTS and not table.has_tenant:
             yield f"{table.name}: has no {TENANT} that is never null"
         if not table.unique_keys:
             yield f"{table.name}: has no key"
         for key in table.unique_keys:
-            if column not in columns(key):
-                yield f"{table.name}: the unique key {key} is without {column}"
+            if place.by not in columns(key):
+                yield f"{table.name}: the unique key {key} is without {place.by}"
 
 
-def crossing(tables: Sequence[Table], listed: Mapping[str, tuple[Place, str]] = GLOBAL) -> Iterator[str]:
+def crossing(tables: Sequence[Table], listed: Listed | None = None) -> Iterator[str]:
     """Yield what needs rows of another shard, or the transaction ids of another server."""
-    places = {table.name: find_place(table.name, listed) for table in tables}
+    places = {table.name: place_of(table.name, listed) for table in tables}
     for table in tables:
         place = places[table.name]
         for key in table.foreign_keys:
             target = places[key.partition(" ")[0]]
-            if not _is_beside(place, target) or (target is None and TENANT not in columns(key)):
+            if not place.is_beside(target) or (target == OF_ACCOUNTS and TENANT not in columns(key)):
                 yield f"{table.name}: the foreign key to {key}"
         for name in table.deferred:
             yield f"{table.name}: the constraint {name} waits for the commit"
         for trigger, function in table.triggers:
             used = places.keys() & set(re.findall(r"\w+", function))
             for target_name in sorted(used):
-                if not _is_beside(place, places[target_name]):
+                if not place.is_beside(places[target_name]):
                     yield f"{table.name}: the trigger {trigger} uses {target_name}"
         if place != NODE:
             for column in table.transaction_ids:
@@ -240,18 +174,15 @@ def crossing(tables: Sequence[Table], listed: Mapping[str, tuple[Place, str]] = 
 
 def find_across(statement: str, tables: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each table of a statement that is not beside those of accounts, if it has any, with the statement."""
-    places = {table: place for table in tables if (place := find_place(table)) is None or not place.copied}
-    home = None if None in places.values() else places[max(places)] if places else None
+    places = {table: place for table in tables if not (place := place_of(table)).copied}
+    home = OF_ACCOUNTS if OF_ACCOUNTS in places.values() or not places else places[max(places)]
     yield from ((table, statement) for table, place in places.items() if place != home)
 
 
-def _is_beside(one: Place | None, other: Place | None) -> bool:
-    """Return whether a row finds rows of the other table on its own node."""
-    return one == other or (other is not None and other.copied)
-
-
-def unused(tables: Sequence[Table], listed: Mapping[str, tuple[Place, str]] = GLOBAL) -> list[str]:
+def unused(tables: Sequence[Table], listed: Listed | None = None) -> list[str]:
     """Return listed names without a table."""
     return [
-        name for name, each in listed.items() if not any(find_place(table.name, {name: each}) for table in tables)
+        name
+        for name, entry in (load() if listed is None else listed).items()
+        if all(place_of(table.name, {name: entry}) == OF_ACCOUNTS for table in tables)
     ]

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from builders.kit.db.placement import COPIED, NODE, by
 from tests.architecture import tenancy
 from tests.architecture.source import Source
 from tests.architecture.statements import named_tables, statements
-from tests.architecture.tenancy import COPIED, NODE, Table, by
+from tests.architecture.tenancy import Table
 
 SAMPLE = """
     CREATE SCHEMA sample;

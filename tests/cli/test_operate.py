@@ -265,3 +265,25 @@ def test_every_command_has_a_help_text(command: Cli) -> None:
         assert result.exit_code == 0
         assert result.stdout.startswith(f"Usage: {' '.join(['main', *words])}")
     assert command("--version").stdout == "builders 1.0.0.dev0, specification 0.2.54\n"
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_database_without_nodes_is_not_distributed(command: Cli) -> None:
+    command("migrate")
+
+    result = command("distribute")
+
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        "Error: The database has no extension citus.",
+        "As an administrator, on each node: CREATE EXTENSION citus.",
+    ]
+
+
+def test_the_embedded_database_is_not_distributed(command: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+    plain_environment.delenv("BUILDERS_DATABASE_URL", raising=False)
+
+    result = command("distribute", "--dry-run")
+
+    assert result.exit_code == 1
+    assert "Set BUILDERS_DATABASE_URL to the coordinator." in result.stderr

@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "filter": "builders.cli.mail_filter:filter_command",
     "mail-log": "builders.cli.mail_log:mail_log_command",
     "migrate": "builders.cli.operate:migrate_command",
+    "distribute": "builders.cli.operate:distribute_command",
     "doctor": "builders.cli.operate:doctor_command",
     "demo": "builders.cli.demo:demo",
     "accounts": "builders.cli.accounts:accounts",

@@ -7,13 +7,14 @@ from functools import partial
 import click
 import psycopg
 
-from builders.cli import address, doctor, listener_checks, mail_checks, serve, setting_files
+from builders.cli import address, doctor, listener_checks, mail_checks, node_checks, serve, setting_files
 from builders.cli.address import with_address
 from builders.cli.commands import Output, json_option, show, works
 from builders.cli.doctor import Finding
-from builders.cli.session import connected, migrate_database, read_keyring, read_settings
+from builders.cli.session import connected, fail, migrate_database, on_database, read_keyring, read_settings
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, role
+from builders.kit.db import distribution, sessions
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -33,6 +34,30 @@ def migrate_command(*, as_json: bool) -> None:
         applied = migrate_database(settings)
     text = "\n".join(f"applied {name}" for name in applied) or "The database is up to date."
     show(applied, as_json=as_json, text=text)
+
+
+@click.command("distribute")
+@click.option("--dry-run", is_flag=True, help="Print the statements, and run none.")
+@json_option
+def distribute_command(*, dry_run: bool, as_json: bool) -> None:
+    """Distribute the migrated tables over the nodes of a Citus cluster, and set time limits on each node.
+
+    Stop the service first. A run that was ended is continued by the next one.
+    """
+    settings = read_settings()
+    if settings.database_url is None:
+        fail("The embedded database is one server. Set BUILDERS_DATABASE_URL to the coordinator.")
+
+    def run(conninfo: str) -> list[distribution.Step]:
+        with psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn:
+            steps = distribution.plan(conn, sessions.parameters_of(settings))
+            if not dry_run:
+                distribution.distribute(conn, steps)
+        return steps
+
+    statements = [each for step in on_database(settings, run) for each in step]
+    done = "The tables are distributed." if statements else "There is nothing to do."
+    show(statements, as_json=as_json, text="".join(f"{each};\n" for each in statements) if dry_run else done)
 
 
 @click.command("doctor")
@@ -57,6 +82,7 @@ def doctor_command(*, as_json: bool) -> None:
             *([] if settings.filter_listen is None else [mail_checks.check_domain_keys]),
         ],
     )
+    findings += node_checks.run_checks(settings)
     findings += setting_files.run_checks(settings)
     findings += listener_checks.run_checks(settings, address.load_parts(settings))
     findings += mail_checks.run_checks(settings)

@@ -18,7 +18,7 @@ from pydantic import SecretStr, ValidationError
 from builders.cli import doctor
 from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.kit.db import migrations, rights, sessions
+from builders.kit.db import distribution, migrations, rights, sessions
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -174,28 +174,33 @@ def _require_sessions(settings: Settings) -> None:
 
 def migrate_database(settings: Settings) -> list[str]:
     """Apply pending migrations and return their names; end the command with a message when that fails."""
-    return _on_database(settings, migrations.migrate)
+    return on_database(settings, migrations.migrate)
 
 
 def require_migrated(settings: Settings) -> None:
     """End the command with a message if migrations are pending."""
-    pending = _on_database(settings, migrations.list_pending)
+    pending = on_database(settings, migrations.list_pending)
     if pending:
         raise CannotStart(f"{len(pending)} migrations are pending. Apply them by `builders migrate`.")
 
 
 def require_rights(settings: Settings, *, of_owner: bool) -> None:
-    """End the command with a message if the role may not run HTTP; with `of_owner` also the worker."""
-    _on_database(settings, partial(rights.require, of_owner=of_owner))
+    """End the command with a message if the role may not run HTTP; with `of_owner` also the worker.
+
+    Also if the tables are distributed in part.
+    """
+    on_database(settings, partial(rights.require, of_owner=of_owner))
+    on_database(settings, distribution.require_whole)
 
 
-def _on_database(settings: Settings, work: Callable[[str], T]) -> T:
+def on_database(settings: Settings, work: Callable[[str], T]) -> T:
+    """Return the result of a function of the conninfo; end the command with a message when it fails."""
     conninfo = conninfo_of(settings) if settings.session_url is None else settings.session_url.get_secret_value()
     try:
         return work(conninfo)
     except rights.ReadOnly as error:
         raise CommandFailed(error.reason, next_action=error.next_action) from None
-    except (migrations.MigrationError, rights.RightMissing) as error:
+    except (migrations.MigrationError, rights.RightMissing, distribution.CannotDistribute) as error:
         raise CannotStart(error.reason, next_action=error.next_action) from None
     except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL
         wrong = next((each for each in doctor.check_server(conninfo) if not each.ok), None)

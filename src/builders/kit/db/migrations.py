@@ -13,7 +13,7 @@ import psycopg
 from procrastinate.schema import SchemaManager
 from psycopg import sql
 
-from builders.kit.db import rights
+from builders.kit.db import distribution, rights
 from builders.kit.values import clock
 
 LOCK = 4_711_020_26  # arbitrary, the same in every release
@@ -29,13 +29,11 @@ RECORD = "INSERT INTO kit_migrations (name, digest, applied_at) VALUES (%s, %s, 
 APPLIED = "SELECT name, digest FROM kit_migrations"
 # A lock of a transaction: a pooler would keep that of a session.
 TAKE_LOCK = "SELECT pg_advisory_xact_lock(%s)"
-# The role can have limits of its own, for the requests of the service.
-LIFT_LIMITS = """
-    SELECT set_config(name, '0', true)
-    FROM unnest('{statement_timeout,lock_timeout,idle_in_transaction_session_timeout}'::text[]) AS name
-"""
 HAS_MIGRATIONS_TABLE = "SELECT to_regclass('kit_migrations') IS NOT NULL"
 HAS_QUEUE_TABLE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
+
+# A line of a migration before the foreign keys of its tables: Citus adds them to tables that are distributed.
+KEYS = "\n-- Foreign keys\n"
 
 FIND_DATABASE = "SELECT datname FROM pg_database WHERE datname = %s"
 
@@ -118,7 +116,7 @@ def migrate(conninfo: str) -> list[str]:
             return []
         rights.get(conn).require(of_owner=True)
         with psycopg.connect(conninfo, connect_timeout=5) as holder:
-            holder.execute(LIFT_LIMITS)
+            distribution.lift_limits(holder)
             holder.execute(TAKE_LOCK, (LOCK,))
             return _apply(conn)
 
@@ -126,14 +124,14 @@ def migrate(conninfo: str) -> list[str]:
 def _apply(conn: psycopg.Connection) -> list[str]:
     """Apply what is pending, which another process may have done before this one got the lock."""
     with conn.transaction():
-        conn.execute(LIFT_LIMITS)
+        distribution.lift_limits(conn)
         conn.execute(CREATE_TABLE)
         applied = _applied(conn)
     queue = [each for each in _list_queue_migrations() if each.name not in applied]
     own = [each for each in list_migrations() if each.name not in applied]
     if conn.execute(HAS_QUEUE_TABLE).fetchone() == (False,):
         with conn.transaction():
-            conn.execute(LIFT_LIMITS)
+            distribution.lift_limits(conn)
             conn.execute(SchemaManager.get_schema())
             for migration in queue:
                 conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
@@ -141,8 +139,12 @@ def _apply(conn: psycopg.Connection) -> list[str]:
         own = [*queue, *own]
     for migration in own:
         with conn.transaction():
-            conn.execute(LIFT_LIMITS)
-            conn.execute(migration.text.encode())
+            distribution.lift_limits(conn)
+            tables, _, keys = migration.text.partition(KEYS)
+            conn.execute(tables.encode())
+            distribution.place_new(conn)
+            if keys:
+                conn.execute(keys.encode())
             conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
     return [each.name for each in dict.fromkeys((*queue, *own))]
 

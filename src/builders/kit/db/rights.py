@@ -10,6 +10,8 @@ import psycopg
 
 MAX_SHOWN = 3  # names in a message
 
+HAS_CITUS = "SELECT to_regclass('pg_catalog.pg_dist_local_group') IS NOT NULL"
+IS_COORDINATOR = "SELECT groupid = 0 FROM pg_dist_local_group"
 LIMIT_TIME = "SET LOCAL statement_timeout = '3s'"
 # The tables of the service are those that belong to the owner of kit_migrations. Rights on a partition are not
 # needed, nor on the sequence of an identity column. A process only reads kit_migrations.
@@ -62,6 +64,7 @@ class Rights:
     owner: str | None  # of the tables; None before the first migration
     has_rights_of_owner: bool
     refused: list[str]  # tables and sequences that it may not read and write
+    is_on_coordinator: bool = True  # of Citus, if the server is a node of a cluster
 
     def require(self, *, of_owner: bool) -> None:
         """Raise RightMissing unless the role may run HTTP, and with `of_owner` also the worker and migrations.
@@ -71,6 +74,10 @@ class Rights:
         if self.is_replica:
             raise ReadOnly(
                 "The server is a read-only replica.", "Point BUILDERS_DATABASE_URL at the primary server."
+            )
+        if not self.is_on_coordinator:
+            raise RightMissing(
+                "The server is a worker node of Citus.", "Point BUILDERS_DATABASE_URL at the coordinator."
             )
         if of_owner and not self.has_rights_of_owner:
             raise RightMissing(
@@ -100,7 +107,9 @@ def get(conn: psycopg.Connection) -> Rights:
     with conn.transaction():
         conn.execute(LIMIT_TIME)
         [row] = conn.execute(GET).fetchall()
-    return Rights(*row)
+        has_citus = conn.execute(HAS_CITUS).fetchone() == (True,)
+        is_on_coordinator = not has_citus or conn.execute(IS_COORDINATOR).fetchone() == (True,)
+    return Rights(*(*row, is_on_coordinator))
 
 
 def require(conninfo: str, *, of_owner: bool) -> None:
