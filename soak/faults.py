@@ -392,9 +392,10 @@ def find_unsent(at: Installation, histories: Sequence[History]) -> set[str]:
     deadline = time.monotonic() + MAILS_WITHIN_S
     while (unsent := wanted - {*at.mails.recipients}) and time.monotonic() < deadline:
         time.sleep(PROBE_S)
-    with psycopg.connect(at.conninfo) as conn:
-        for each in conn.execute(UNSENT).fetchmany(len(unsent)):
-            print(f"faults: not sent: {each}", file=sys.stderr)
+    if unsent:
+        with psycopg.connect(at.conninfo) as conn:
+            for each in conn.execute(UNSENT).fetchmany(len(unsent)):
+                print(f"faults: not sent: {each}", file=sys.stderr)
     return unsent
 
 
