@@ -1,14 +1,13 @@
 """A TCP proxy in front of PostgreSQL, which a test can shut or let hang to simulate an outage."""
 
 import asyncio
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-_TURNS = (
-    4  # of the loop from the acceptance of a connection: its task, transport, protocol and the call of `_pass`
-)
+_TURNS = 3  # of the loop from the acceptance of a connection to the call of `_accept`
 
 
 class DatabaseProxy:
@@ -29,7 +28,7 @@ class DatabaseProxy:
 
     async def open(self) -> None:
         """Accept connections."""
-        self._server = await asyncio.start_server(self._pass, "127.0.0.1", self._port)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def shut(self) -> None:
@@ -59,22 +58,22 @@ class DatabaseProxy:
     ) -> None:
         await self.shut()
 
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._server is None or not self._server.is_serving():  # it was shut meanwhile
+            writer.transport.abort()
+            return
+        task = asyncio.create_task(self._pass(reader, writer))
+        self._passing.add(task)
+        task.add_done_callback(self._passing.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())  # also if it is cancelled before its first step
+
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        me = asyncio.current_task()
-        assert me is not None
-        self._passing.add(me)
-        me.add_done_callback(self._passing.discard)
-        ends = [writer]
-        try:
-            if self._server is not None and self._server.is_serving():  # else it was shut meanwhile
-                there, back = await self._connect()
-                ends.append(back)
+        with suppress(ConnectionError, asyncio.CancelledError):
+            there, back = await self._connect()
+            try:
                 await asyncio.gather(_pump(reader, back, self._flowing), _pump(there, writer, self._flowing))
-        except (ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            for end in ends:
-                end.transport.abort()
+            finally:
+                back.transport.abort()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         parts = conninfo_to_dict(self._target)
