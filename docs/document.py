@@ -309,7 +309,8 @@ manifest; a test key turns it into a plan, and a live key promotes exactly that 
 to be done, such as a recipient's confirmation.
 
 - **Credentials**: an API key in `X-API-Key`, or the token of a session in `Authorization: Bearer`; browsers use
-  the cookie `svc_access_token`. The first one present decides. `x-scope` of an operation is the scope it needs.
+  the cookie `svc_access_token`. The first one present decides. `x-scope` of an operation is the scope it needs,
+  and `x-effect` is what it does: `read`, `propose`, `write`, `delete`, `outward` or `authority`.
 - **Modes**: a test key (`svc_test_`) works on a separate sandbox account, where nothing is charged or sent; a live
   key (`svc_live_`) works on the real one. `livemode` in a response says which.
 - **Errors**: `application/problem+json` (RFC 9457) with a stable `code`; 422 alone has FastAPI's own form,

@@ -219,8 +219,8 @@ def openapi() -> str:
 
 
 def operations() -> str:
-    """Write each operation by area with its scope, then who needs what is not in the specification."""
-    by_tag: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    """Write each operation by area with its scope and effect, then who needs what is not in the specification."""
+    by_tag: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
     described = document()
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
@@ -228,8 +228,10 @@ def operations() -> str:
             said = operation["description"].rpartition("\n\n")[0] or f"{operation['summary']}."
             tag, anchor = operation["tags"][0], re.sub(r"[^\w-]", "", path).lower()
             linked = f"[`{method.upper()} {path}`](operations/{tag}.md#{method}-{anchor})"
-            by_tag[tag].append((linked, f"`{scope}`" if scope else "", said + star))
-    parts = [f"## {tag}\n\n{table(('Operation', 'Scope', 'Does'), rows)}" for tag, rows in by_tag.items()]
+            by_tag[tag].append((linked, f"`{scope}`" if scope else "", operation.get("x-effect", ""), said + star))
+    parts = [
+        f"## {tag}\n\n{table(('Operation', 'Scope', 'Effect', 'Does'), rows)}" for tag, rows in by_tag.items()
+    ]
     return "\n\n".join([*parts, *needs(described)])
 
 

@@ -18,6 +18,7 @@ from builders.aliases.parameters import AliasId, realm_of
 from builders.aliases.records import Alias, AliasFilters, AliasStatus, Destination, ResentDestination
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import forms
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -38,10 +39,12 @@ router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
 for _other in ("names", "addresses", "mailboxes"):
     router.suggest(f"/v1/{_other}", meant="")
 Reader = Annotated[Caller, needs("aliases:read")]
-Writer = Annotated[Caller, needs("aliases:write", support=schemas.SUPPORT_MEMBERS, plannable=True)]
-Releaser = Annotated[Caller, needs("aliases:write", plannable=True)]
+Writer = Annotated[
+    Caller, needs("aliases:write", effect=Effect.OUTWARD, support=schemas.SUPPORT_MEMBERS, plannable=True)
+]
+Releaser = Annotated[Caller, needs("aliases:write", effect=Effect.DELETE, plannable=True)]
 # A support session can send another confirmation, but cannot change the destination.
-Resender = Annotated[Caller, needs("aliases:write", support=("email",))]
+Resender = Annotated[Caller, needs("aliases:write", effect=Effect.WRITE, support=("email",))]
 router.refuse(
     "POST",
     "",

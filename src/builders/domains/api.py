@@ -21,6 +21,7 @@ from builders.domains.errors import (
 from builders.domains.records import AccountDomain, Claimable, DomainSettings
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import needs
@@ -35,10 +36,10 @@ from builders.kit.values.domain_names import find_a_label
 
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
-Writer = Annotated[Caller, needs("domains:write", support=("domain",), plannable=True)]
-Holder = Annotated[
-    Caller, needs("domains:write", plannable=True)
-]  # without support sessions: it changes the destination of mail
+Writer = Annotated[Caller, needs("domains:write", effect=Effect.WRITE, support=("domain",), plannable=True)]
+# Without support sessions: it changes the destination of mail.
+Holder = Annotated[Caller, needs("domains:write", effect=Effect.OUTWARD, plannable=True)]
+Releaser = Annotated[Caller, needs("domains:write", effect=Effect.DELETE, plannable=True)]
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the account domain."), ResourceId(DomainNotFound)]
 VERIFY = declare(
     Policy(name="domain_verify", quota=60, window_s=600, by="account", counts="Verifications of a domain by DNS.")
@@ -130,7 +131,7 @@ async def change(
 
 
 @router.delete("/{id}", response_model=AccountDomain, responses=problems(DomainInUse), openapi_extra=BEYOND_SPEC)
-async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
+async def release(domain_id: Id, caller: Releaser, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
     """Release a domain without names; a repeated request has no effect."""
     released = await account_domains.release(
         conn, account_id=caller.account_id, domain_id=domain_id, actor=caller.actor, expected=if_match

@@ -26,6 +26,7 @@ from builders.forwarding.schemas import (
 )
 from builders.kit.callers import APPROVE, Caller
 from builders.kit.db.connections import Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep
@@ -42,8 +43,9 @@ CorrespondentId = Annotated[
     UUID, Path(description="Identifier of the correspondent."), ResourceId(CorrespondentNotFound)
 ]
 Reader = Annotated[Caller, needs("aliases:read")]
-Writer = Annotated[Caller, needs("aliases:write")]
-Ender = Annotated[Caller, needs("aliases:write", fresh=True)]
+Adder = Annotated[Caller, needs("aliases:write", effect=Effect.OUTWARD)]
+Deleter = Annotated[Caller, needs("aliases:write", effect=Effect.DELETE)]
+Ender = Annotated[Caller, needs("aliases:write", effect=Effect.AUTHORITY, fresh=True)]
 Decider = Annotated[Caller, needs(APPROVE)]
 MailReader = Annotated[Caller, needs("mail:read", fresh=True)]
 MessageId = Annotated[UUID, Path(description="Identifier of the message."), ResourceId(MessageNotFound)]
@@ -82,7 +84,7 @@ async def list_correspondents(
     responses=problems(RepliesDisabled, CorrespondentLimit),
 )
 async def add_correspondent(
-    alias_id: AliasId, body: CorrespondentCreate, caller: Writer, conn: Tx, keyring: KeyringDep
+    alias_id: AliasId, body: CorrespondentCreate, caller: Adder, conn: Tx, keyring: KeyringDep
 ) -> ShownCorrespondent:
     """Add someone to write to from a name with `reply`; returns the present reverse address if there is one."""
     return await correspondents.add(
@@ -97,7 +99,7 @@ async def add_correspondent(
 
 @router.delete("/correspondents/{correspondent_id}", status_code=204)
 async def delete_correspondent(
-    alias_id: AliasId, correspondent_id: CorrespondentId, caller: Writer, conn: Tx
+    alias_id: AliasId, correspondent_id: CorrespondentId, caller: Deleter, conn: Tx
 ) -> None:
     """Erase a correspondent: its reverse address receives no mail any more."""
     await correspondents.delete(

@@ -46,6 +46,7 @@ from builders.identity.records import (
 )
 from builders.kit.callers import Caller, FreshSignInRequired, PersonRequired, require_person
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import Invalid, RotationInProgress, TokenInvalid, problems
 from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -72,7 +73,7 @@ KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the sec
 
 
 KeyReader = Annotated[Caller, needs("keys:read")]
-Minter = Annotated[Caller, needs("keys:write", fresh=True)]
+Minter = Annotated[Caller, needs("keys:write", effect=Effect.AUTHORITY, fresh=True)]
 MINT = declare(Policy(name="mint", quota=30, window_s=600, by="account", counts="New and rotated API keys."))
 STOP: dict[str, Any] = {"openapi_extra": BEYOND_SPEC, "dependencies": [STOPS]}
 # A link to the rotation of the new key (OpenAPI 3.1, "Link Object").
@@ -207,8 +208,8 @@ IssuerResponse = Annotated[issuer_sign_in.Response, Depends(_issuer_response)]
 
 SessionId = Annotated[UUID, Path(description="Identifier of the session."), ResourceId(SessionNotFound)]
 Reader = Annotated[Caller, needs("account:read")]
-SessionOwner = Annotated[Caller, needs("account:read", support=())]
-Writer = Annotated[Caller, needs("account:write", support=())]
+SessionOwner = Annotated[Caller, needs("account:read", effect=Effect.AUTHORITY, support=())]
+Writer = Annotated[Caller, needs("account:write", effect=Effect.AUTHORITY, support=())]
 JWKS_MAX_AGE_S = 300
 
 

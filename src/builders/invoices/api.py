@@ -34,6 +34,7 @@ from builders.invoices.records import (
 from builders.invoices.schemas import BillingDetailsReply, BillingDetailsUpdate
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Database, Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import BodyTooLarge, problems
 from builders.kit.http import html
 from builders.kit.http.bodies import RawResponse
@@ -59,7 +60,8 @@ router.refuse(
 )
 # Payments have no separate scope.
 AccountReader = Annotated[Caller, needs("account:read")]
-AccountWriter = Annotated[Caller, needs("account:write")]
+AccountWriter = Annotated[Caller, needs("account:write", effect=Effect.AUTHORITY)]
+Payer = Annotated[Caller, needs("account:write", effect=Effect.WRITE)]
 INVOICE = declare(
     Policy(name="invoice", quota=120, window_s=60, by="account", counts="Requests for one invoice, in any format.")
 )
@@ -189,7 +191,7 @@ async def get_invoice_pdf(invoice_id: InvoiceId, request: Request, caller: Reade
 async def create_checkout(
     request: Request,
     invoice_id: InvoiceId,
-    caller: AccountWriter,
+    caller: Payer,
     database: Pool,
     outbound: OutboundDep,
     settings: SettingsDep,

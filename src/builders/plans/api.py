@@ -12,6 +12,7 @@ from builders.identity import accounts
 from builders.identity.errors import EmailUnverified, KeyLimit
 from builders.kit.callers import APPROVE, Caller
 from builders.kit.db.connections import Conn, Database, Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems, refuses
 from builders.kit.http import dependencies
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -60,12 +61,12 @@ PromotionId = Annotated[
 PlanId = Annotated[UUID, Path(description="Identifier of the plan."), ResourceId(errors.PlanNotFound)]
 Reader = Annotated[Caller, needs("sandbox:read")]
 Reviewer = Annotated[Access, reviews("sandbox:read")]
-Writer = Annotated[Caller, needs("sandbox:write")]
+Proposer = Annotated[Caller, needs("sandbox:write", effect=Effect.PROPOSE)]
 Decider = Annotated[Access, reviews(APPROVE)]
 ProposalId = Annotated[UUID, Path(description="Identifier of the proposal."), ResourceId(errors.ProposalNotFound)]
 router.refuse("POST", "/plans", remedy="Plan a manifest: POST /v1/sandbox/plan.")
 router.suggest("/v1/sandbox/promotions", meant="/promote")
-Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
+Promoter = Annotated[Caller, needs("sandbox:promote", effect=Effect.WRITE, fresh=True)]
 
 # A plan discloses whether a name is claimed: the limit prevents enumeration.
 PER_UNIT = 200  # resources of a manifest
@@ -179,7 +180,7 @@ async def get_manifest_schema(config: SettingsDep) -> ReplyWithHeaders:
 async def make_plan(
     body: manifest_schemas.SandboxManifest,
     request: Request,
-    caller: Writer,
+    caller: Proposer,
     database: Pool,
     outbound: OutboundDep,
     config: SettingsDep,
@@ -242,7 +243,7 @@ async def get_plan(
     "/plans/{plan_id}/approval/request", openapi_extra=BEYOND_SPEC, dependencies=[rate_limit(PLAN), heavy()]
 )
 async def request_approval(
-    plan_id: PlanId, caller: Writer, conn: Tx, keyring: KeyringDep, config: SettingsDep
+    plan_id: PlanId, caller: Proposer, conn: Tx, keyring: KeyringDep, config: SettingsDep
 ) -> approval_schemas.ApprovalReply:
     """Ask the people who decide about plans for a decision; they are emailed once about a digest in a day.
 
@@ -442,7 +443,7 @@ async def get_promotion(
 async def simulate(
     body: simulation_schemas.SandboxSimulateRequest,
     request: Request,
-    caller: Writer,
+    caller: Proposer,
     database: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,

@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from builders.identity.errors import EmailTaken
 from builders.kit.callers import Caller, FreshSignInRequired, PersonRequired
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import etags, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -30,7 +31,7 @@ for _other in ("account", "profile", "user", "users/me", "whoami"):
 Reader = Annotated[Caller, needs("account:read")]
 # Members that a support session can change: all but the address.
 _SUPPORT = ("display_name", "company", "website", "country", "timezone", "locale", "marketing_opt_in")
-Writer = Annotated[Caller, needs("account:write", support=_SUPPORT)]
+Writer = Annotated[Caller, needs("account:write", effect=Effect.AUTHORITY, support=_SUPPORT)]
 VERIFICATION = "/account/email-verification"
 # The title of the page of a link, and the effect of its button.
 _EFFECTS = {

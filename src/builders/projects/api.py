@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http import etags
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -29,7 +30,8 @@ ProjectId = Annotated[
     UUID, Path(description="Identifier of the project; not its slug."), ResourceId(ProjectNotFound)
 ]
 Reader = Annotated[Caller, needs("projects:read")]
-Writer = Annotated[Caller, needs("projects:write", support=SUPPORT_FIELDS, plannable=True)]
+Writer = Annotated[Caller, needs("projects:write", effect=Effect.WRITE, support=SUPPORT_FIELDS, plannable=True)]
+Archiver = Annotated[Caller, needs("projects:write", effect=Effect.DELETE, support=SUPPORT_FIELDS, plannable=True)]
 Archived = Annotated[bool, Query(description="Include archived projects.")]
 Containing = Annotated[
     str | None, Query(max_length=320, description="Only projects whose name or slug contains this text.")
@@ -84,7 +86,7 @@ async def update(
 
 
 @router.delete("/{project_id}", response_model=Project)
-async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> ReplyWithHeaders:
+async def archive(project_id: ProjectId, caller: Archiver, conn: Tx, expected: IfMatch) -> ReplyWithHeaders:
     """Archive a project: it accepts no new aliases, its aliases continue to work.
 
     A repeated request has no effect.

@@ -8,6 +8,7 @@ from fastapi import Path, Query, Request
 
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import RotationInProgress, problems
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import needs
@@ -53,13 +54,16 @@ router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 deliveries_router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("notifications:read")]
-Writer = Annotated[Caller, needs("notifications:write", plannable=True)]
-Retrier = Annotated[Caller, needs("notifications:write")]  # of a delivery, which no manifest describes
+Creator = Annotated[Caller, needs("notifications:write", effect=Effect.OUTWARD, plannable=True)]
+Writer = Annotated[Caller, needs("notifications:write", effect=Effect.WRITE, plannable=True)]
+Deleter = Annotated[Caller, needs("notifications:write", effect=Effect.DELETE, plannable=True)]
+# A delivery is repeated: no manifest describes it.
+Retrier = Annotated[Caller, needs("notifications:write", effect=Effect.WRITE)]
 
 
 @router.post("", response_model=schemas.WebhookSecretReply, responses=problems(WebhookLimit))
 async def create(
-    body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
+    body: schemas.WebhookCreate, caller: Creator, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> NewDestination:
     """Create a webhook destination. Only this response contains the generated secret."""
     return await destinations.create_destination(
@@ -90,7 +94,7 @@ async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> ReplyWithHe
 async def change(
     webhook_id: WebhookId,
     body: schemas.WebhookUpdate,
-    caller: Writer,
+    caller: Creator,
     database: Pool,
     outbound: OutboundDep,
     if_match: IfMatch,
@@ -108,7 +112,7 @@ async def change(
 
 
 @router.delete("/{webhook_id}", openapi_extra=BEYOND_SPEC)
-async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> Destination:
+async def delete(webhook_id: WebhookId, caller: Deleter, conn: Tx, if_match: IfMatch) -> Destination:
     """Delete a webhook destination and its pending deliveries; other deliveries remain readable."""
     return await destinations.delete_destination(
         conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Body, Cookie, Depends, FastAPI, Header, Path, Que
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from builders.kit.callers import Caller
+from builders.kit.effects import Effect
 from builders.kit.errors import Invalid, NotFound, Problem, problems
 from builders.kit.http import application
 from builders.kit.http.bodies import Reply
@@ -22,7 +23,7 @@ from docs.document import complete
 
 PREFIX = "/v1/things"
 Reader = Annotated[Caller, needs("things:read")]
-Writer = Annotated[Caller, needs("things:write")]
+Writer = Annotated[Caller, needs("things:write", effect=Effect.WRITE)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

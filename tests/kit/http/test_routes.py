@@ -288,7 +288,7 @@ async def test_fastapi_without_the_path_router_uses_the_compiled_handler() -> No
 
 
 def test_the_openapi_documents_are_the_same() -> None:
-    """But for scope and credentials, the key that makes a POST repeatable, our own refusals, and the summary."""
+    """But for scope, effect, credentials, the key that makes a POST repeatable, our own refusals, the summary."""
     theirs, ours = make_plain().openapi(), FastAPI.openapi(make_compiled()[1])
     scopes = {}
     for path, operations in ours["paths"].items():
@@ -312,7 +312,7 @@ def test_the_openapi_documents_are_the_same() -> None:
                 operation["responses"].pop("422", None)
             if scope is None:
                 continue
-            scopes[method, path.removeprefix("/v1/things")] = scope
+            scopes[method, path.removeprefix("/v1/things")] = scope, operation.pop("x-effect")
             assert {operation["responses"].pop(status, None) is None for status in ("401", "403")} == {False}
             if method == "post":
                 assert operation["parameters"].pop()["name"] == "Idempotency-Key"
@@ -321,9 +321,9 @@ def test_the_openapi_documents_are_the_same() -> None:
             assert sent == ["svc_access_token", "X-API-Key", "Authorization"]
 
     assert scopes == {
-        ("get", "/{name}/owned"): "things:read",
-        ("get", "/{name}/owner"): "things:read",
-        ("post", "/{name}/owned"): "things:write",
+        ("get", "/{name}/owned"): ("things:read", "read"),
+        ("get", "/{name}/owner"): ("things:read", "read"),
+        ("post", "/{name}/owned"): ("things:write", "write"),
     }
     assert json.dumps(ours["paths"], indent=1) == json.dumps(theirs["paths"], indent=1)
     assert ours["components"] == theirs["components"]

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from starlette.types import Scope
 
 from builders.kit.callers import APPROVE, Caller, FreshSignInRequired, PersonRequired, require_fresh_person
+from builders.kit.effects import Effect, effect_of
 from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
 from builders.kit.limits.policies import SITE_PREFIX_BITS
@@ -222,10 +223,16 @@ class ScopeRequirement:
     """A dependency that returns the caller, and refuses a caller without the scope."""
 
     scope: str
+    effect: Effect
     fresh: bool
     support: Collection[str] | None
     permission: str | None
     is_plannable: bool = False
+
+    @property
+    def described(self) -> dict[str, str]:
+        """Return the members of the operation in the OpenAPI document."""
+        return {"x-scope": self.scope, "x-effect": self.effect}
 
     async def __call__(self, request: Request) -> Caller:
         """Return the caller."""
@@ -325,12 +332,15 @@ def _holder_only(detail: str, **members: Any) -> ImpersonationForbidden:
 def needs(
     scope: str,
     *,
+    effect: Effect | None = None,
     fresh: bool = False,
     support: Collection[str] | None = None,
     permission: str | None = None,
     plannable: bool = False,
 ) -> Any:  # Depends has no public type
     """Return the dependency, for Annotated, that requires a scope of the caller; `fresh` ignores the cache.
+
+    `effect` is that of the operation; one with a scope that only reads has Effect.READ unless it says otherwise.
 
     A support session may change nothing, unless `support` lists the members of the body that it may set. No such
     member may decide where mail, events or credentials are sent. `permission` names what a dependency on this one
@@ -339,4 +349,6 @@ def needs(
     """
     of_people = (PersonRequired, FreshSignInRequired) if scope == APPROVE else ()
     refusals = (*_REFUSALS, *of_people, *([ApprovalRequired] if plannable else []))
-    return Depends(refuses(*refusals)(ScopeRequirement(scope, fresh, support, permission, plannable)))
+    does = effect_of(scope, declared=effect, of_people=APPROVE)
+    requirement = ScopeRequirement(scope, does, fresh, support, permission, plannable)
+    return Depends(refuses(*refusals)(requirement))

@@ -48,7 +48,7 @@ class Route(APIRoute):
         self.summary = self.summary or " ".join(self.description.split()).partition(". ")[0].removesuffix(".")
         self.needs = self.compiled.needs
         self.responses = self._describe_responses()
-        extra: dict[str, Any] = {} if self.needs is None else {"x-scope": self.needs.scope}
+        extra: dict[str, Any] = {} if self.needs is None else self.needs.described
         if self.compiled.limits is not None:
             extra |= self.compiled.limits.described
         is_optional = callers.optional_credentials in self.compiled.dependencies.calls()

@@ -11,6 +11,7 @@ from fastapi import Depends, Path, Query
 from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.pagination import ClampedPageQuery
@@ -30,7 +31,8 @@ from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("registrars:write", Permission.EDIT_FINANCE)]
+Writer = Annotated[Access, allows("registrars:write", Permission.EDIT_FINANCE, effect=Effect.WRITE)]
+Deleter = Annotated[Access, allows("registrars:write", Permission.EDIT_FINANCE, effect=Effect.DELETE)]
 ChargeId = Annotated[UUID, Path(description="Identifier of the charge."), ResourceId(ChargeNotFound)]
 Wait = Annotated[float, Query(ge=0, le=30, description="Maximum seconds to wait for the end of the run.")]
 BILLING_SYNCS = declare(
@@ -137,7 +139,7 @@ async def split_billing_charge(
 
 
 @router.delete("/charges/{charge_id}/split", responses=problems(ChargeNotOpen), openapi_extra=BEYOND_SPEC)
-async def delete_billing_charge_split(charge_id: ChargeId, access: Writer, conn: Tx) -> replies.BillingCharge:
+async def delete_billing_charge_split(charge_id: ChargeId, access: Deleter, conn: Tx) -> replies.BillingCharge:
     """Take back the split of a charge: void the entries of its parts, and remove the parts.
 
     The charge is matched with the next application. A repeated request has no effect.

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query
 
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.heavy_requests import LARGE_BODY, heavy
 from builders.kit.http.pagination import (
@@ -28,7 +29,7 @@ from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT, effect=Effect.WRITE)]
 
 
 Sort = Annotated[

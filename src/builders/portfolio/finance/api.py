@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 
 from builders.kit.db.connections import Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import Refuses, problems
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import WITH_IDEMPOTENCY
@@ -37,7 +38,7 @@ from builders.portfolio.team.records import Access, Permission
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 FINANCE = "/domains/{domain_id}/finance"
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE, effect=Effect.WRITE)]
 BaseCurrency = Annotated[
     str | None,
     Query(

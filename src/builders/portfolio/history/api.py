@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from fastapi import Query
 
 from builders.kit.db.connections import Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains.filters import DomainKey
@@ -14,7 +15,7 @@ from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
-Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
+Deleter = Annotated[Access, allows("portfolio:write", Permission.EDIT, effect=Effect.DELETE)]
 History = Annotated[
     Literal["delete"] | None,
     Query(
@@ -27,7 +28,7 @@ History = Annotated[
 @router.delete(
     "/domains/{domain_id}", status_code=204, responses=problems(DomainHasHistory), openapi_extra=BEYOND_SPEC
 )
-async def remove_domain(domain_id: DomainKey, access: Writer, conn: Tx, deleted: History = None) -> None:
+async def remove_domain(domain_id: DomainKey, access: Deleter, conn: Tx, deleted: History = None) -> None:
     """Remove a domain that was added by mistake. For a sold or dropped domain, set its status instead.
 
     A domain with ledger entries, charges or a sale is refused with `domain_has_history`. `history=delete` removes

@@ -10,6 +10,7 @@ from fastapi import Depends, Path, Query
 from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.dependencies import KeyringDep
@@ -41,7 +42,9 @@ from builders.portfolio.team.records import Access, Permission
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 router.refuse("POST", "/imports", remedy="Import a table: POST /v1/portfolio/import.")
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT, effect=Effect.WRITE)]
+Previewer = Annotated[Access, allows("portfolio:write", Permission.EDIT, effect=Effect.PROPOSE)]
+Undoer = Annotated[Access, allows("portfolio:write", Permission.EDIT, effect=Effect.DELETE)]
 ImportReader = Annotated[Access, allows("portfolio:read", Permission.EDIT)]
 ImportId = Annotated[UUID, Path(description="Identifier of the import."), ResourceId(errors.ImportNotFound)]
 IMPORTS = declare(
@@ -115,7 +118,7 @@ async def import_portfolio(
 )
 async def preview_portfolio_import(
     body: schemas.PortfolioImportCreate,
-    access: Writer,
+    access: Previewer,
     pool: Pool,
     options: Annotated[FileOptions, Depends(FileOptions)],
 ) -> preview.Preview:
@@ -169,7 +172,7 @@ async def get_portfolio_import(
 )
 async def undo_portfolio_import(
     import_id: ImportId,
-    access: Writer,
+    access: Undoer,
     conn: Tx,
     dry_run: Annotated[bool, Query(description="Whether to report the effect without any change.")] = False,
     before_row: Annotated[

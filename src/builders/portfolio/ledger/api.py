@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from builders.kit.db.connections import Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.ledger import currencies
 from builders.portfolio.ledger.schemas import OwnRatesUpdate, OwnRatesWritten, PortfolioOwnRates
@@ -11,7 +12,7 @@ from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE, effect=Effect.WRITE)]
 
 
 @router.get("/exchange-rates", openapi_extra=BEYOND_SPEC)

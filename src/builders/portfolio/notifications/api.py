@@ -7,6 +7,7 @@ from fastapi import Path, Query
 
 from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
@@ -29,11 +30,13 @@ from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotF
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Access, allows("portfolio:read", Permission.SET_OWN_NOTIFICATIONS)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.SET_OWN_NOTIFICATIONS)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.SET_OWN_NOTIFICATIONS, effect=Effect.WRITE)]
 # Samples go only to receivers that the account's holder has chosen.
 _SUPPORT = ("event",)
-Sampler = Annotated[Access, allows("portfolio:write", Permission.SET_OWN_NOTIFICATIONS, support=_SUPPORT)]
-WebhookSampler = Annotated[Caller, needs("portfolio:write", support=_SUPPORT)]
+Sampler = Annotated[
+    Access, allows("portfolio:write", Permission.SET_OWN_NOTIFICATIONS, effect=Effect.WRITE, support=_SUPPORT)
+]
+WebhookSampler = Annotated[Caller, needs("portfolio:write", effect=Effect.WRITE, support=_SUPPORT)]
 SAMPLES = declare(
     Policy(
         name="notification_tests",

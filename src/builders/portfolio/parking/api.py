@@ -10,6 +10,7 @@ from fastapi import Depends, Query
 from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
@@ -29,7 +30,7 @@ from builders.portfolio.team.records import Access, Permission
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 router.refuse("POST", "/parking", remedy="Record revenue: POST /v1/portfolio/parking/revenue.")
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE, effect=Effect.WRITE)]
 ReportParameters = Annotated[ReportQuery, Depends(ReportQuery)]
 _CSV: dict[int | str, dict[str, Any]] = {
     200: {

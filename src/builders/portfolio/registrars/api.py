@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Query
 
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
@@ -47,8 +48,8 @@ from builders.portfolio.team.records import Access, Permission
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
 router.refuse("POST", "", remedy="Connect one: PUT /v1/portfolio/registrars/{provider}.")
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("registrars:write", Permission.EDIT)]
-Manager = Annotated[Access, allows("registrars:write", Permission.MANAGE_REGISTRARS)]
+Writer = Annotated[Access, allows("registrars:write", Permission.EDIT, effect=Effect.WRITE)]
+Manager = Annotated[Access, allows("registrars:write", Permission.MANAGE_REGISTRARS, effect=Effect.AUTHORITY)]
 Provider = Annotated[str, Path(description="The registrar; `manual:NAME` for one without an API.")]
 ConnectionName = Annotated[
     str | None,

@@ -7,6 +7,7 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, HeavyStream, heavy
@@ -26,8 +27,9 @@ from builders.portfolio.team.records import Access, Permission
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 router.refuse("PATCH", "/renewals", remedy="Decide: PATCH /v1/portfolio/renewals/bulk.")
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
-Subscriber = Annotated[Access, allows("portfolio:write", Permission.VIEW)]  # each member has a calendar
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT, effect=Effect.WRITE)]
+# Each member has a calendar. Its secret address is a credential.
+Subscriber = Annotated[Access, allows("portfolio:write", Permission.VIEW, effect=Effect.AUTHORITY)]
 FEED_PATH = "/v1/portfolio/renewals.ics"
 FEEDS = declare(
     Policy(

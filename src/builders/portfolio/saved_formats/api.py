@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Path
 
 from builders.kit.db.connections import Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.pagination import Listing
 from builders.kit.http.routes import BEYOND_SPEC, Router
@@ -18,7 +19,8 @@ from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
+Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE, effect=Effect.WRITE)]
+Deleter = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE, effect=Effect.DELETE)]
 Name = Annotated[
     str,
     Path(
@@ -44,6 +46,6 @@ async def save_portfolio_format(name: Name, body: PortfolioFormatUpdate, access:
 @router.delete(
     "/formats/{name}", status_code=204, responses=problems(SavedFormatNotFound), openapi_extra=BEYOND_SPEC
 )
-async def delete_portfolio_format(name: Name, access: Writer, conn: Tx) -> None:
+async def delete_portfolio_format(name: Name, access: Deleter, conn: Tx) -> None:
     """Delete a format of your own sheets."""
     await service.delete_format(conn, account_id=access.portfolio_id, name=name)

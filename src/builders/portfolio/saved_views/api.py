@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from builders.kit.db.connections import Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.saved_views import service
 from builders.portfolio.saved_views.records import SavedViews
@@ -12,7 +13,8 @@ from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Writer = Annotated[Access, allows("portfolio:write", Permission.VIEW)]  # each role has views of its own
+# Each role has views of its own.
+Writer = Annotated[Access, allows("portfolio:write", Permission.VIEW, effect=Effect.WRITE)]
 
 
 @router.get("/views", openapi_extra=BEYOND_SPEC)

@@ -9,6 +9,7 @@ from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
 from builders.kit.callers import APPROVE, Caller, PersonRequired, require_person
 from builders.kit.db.connections import Conn, Reads
+from builders.kit.effects import Effect
 from builders.kit.errors import refuses
 from builders.kit.http import idempotency
 from builders.kit.http.callers import needs
@@ -29,13 +30,14 @@ _NO_PORTFOLIO = "There is no such portfolio, or you are not a member of its team
 
 
 def allows(
-    scope: str, permission: Permission, *, support: Collection[str] | None = None
+    scope: str, permission: Permission, *, effect: Effect | None = None, support: Collection[str] | None = None
 ) -> Any:  # Depends has no public type
     """Return the dependency, for Annotated, that requires a scope of the caller and a permission in the portfolio.
 
-    The portfolio is that of X-Portfolio-Account, else the caller's own. `support` is that of `needs`.
+    The portfolio is that of X-Portfolio-Account, else the caller's own. `effect` and `support` are as
+    in `needs`.
     """
-    caller_of = needs(scope, support=support, permission=permission)
+    caller_of = needs(scope, effect=effect, support=support, permission=permission)
 
     @refuses(PortfolioNotFound, RoleForbidden)
     async def get_access(

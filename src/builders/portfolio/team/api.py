@@ -10,6 +10,7 @@ from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
 from builders.kit.callers import APPROVE, Caller, FreshSignInRequired, PersonRequired
 from builders.kit.db.connections import Reads, Tx
+from builders.kit.effects import Effect
 from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
 from builders.kit.http.callers import needs
@@ -39,10 +40,10 @@ Reviewer = Annotated[Access, reviews("account:read")]
 Approver = Annotated[Access, reviews(APPROVE)]
 DeciderId = Annotated[UUID, Path(description="Account of the decider."), ResourceId(errors.MemberNotFound)]
 Reader = Annotated[Caller, needs("team:read")]
-Writer = Annotated[Caller, needs("team:write")]
+Writer = Annotated[Caller, needs("team:write", effect=Effect.AUTHORITY)]
 Viewer = Annotated[Access, allows("team:read", Permission.VIEW)]
-Member = Annotated[Access, allows("team:write", Permission.VIEW)]
-Manager = Annotated[Access, allows("team:write", Permission.MANAGE_TEAM)]
+Member = Annotated[Access, allows("team:write", Permission.VIEW, effect=Effect.AUTHORITY)]
+Manager = Annotated[Access, allows("team:write", Permission.MANAGE_TEAM, effect=Effect.AUTHORITY)]
 InviteId = Annotated[UUID, Path(description="Identifier of the invitation."), ResourceId(errors.InviteNotFound)]
 MemberId = Annotated[UUID, Path(description="Account of the member.")]
 ACCEPTED = (

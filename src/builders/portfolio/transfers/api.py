@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query
 
 from builders.kit.db.connections import Pool
+from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
@@ -20,7 +21,7 @@ from builders.portfolio.transfers.records import CodeOptions
 
 router = Router(prefix="/v1/portfolio/domains/{domain_id}", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
-Mover = Annotated[Access, allows("transfers:write", Permission.REQUEST_AUTH_CODES)]
+Mover = Annotated[Access, allows("transfers:write", Permission.REQUEST_AUTH_CODES, effect=Effect.OUTWARD)]
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
