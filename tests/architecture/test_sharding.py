@@ -17,23 +17,16 @@ OPEN: Mapping[str, Sequence[str]] = {
         "aliases/store/destinations.py:list_due",
         "aliases/store/destinations.py:list_waiting",
         "domains/store.py:claim_keys",
-        "kit/events/dispatcher.py:_claim",
         "portfolio/domains/store/domains.py:claim",
         "portfolio/domains/store/rdap.py:claim",
-        "webhooks/store/claims.py:CLAIM",
     ],
     "writes rows of several accounts: it is to be sent for each account": [
         "forwarding/store.py:list_bounces",
         "portfolio/domains/store/rdap.py:POSTPONE",
-        "webhooks/store/events.py:APPEND",
-        "webhooks/store/results.py:UPDATE_HEALTH",
-        "webhooks/store/results.py:WRITE_RESULTS",
     ],
     "follows names across accounts: each step is to be a statement": ["aliases/store/aliases.py:LIST_FORWARDED"],
     "walks an index over all accounts: to be a plain query of each shard": [
         "portfolio/domains/store/renewal_facts.py:list_portfolios",
-        "webhooks/store/claims.py:cancel_undeliverable",
-        "webhooks/store/claims.py:list_overtaken",
     ],
 }
 # Tables with triggers that are to be statements or constraints.

@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 
 from builders.app import Service
@@ -43,7 +45,8 @@ async def test_pending_deliveries_are_cancelled(alice: Person, database: Databas
     else:
         await alice.patch(f"{PATH}/{made['id']}", json={"enabled": False})
     async with database.transaction() as conn:  # as the sender does every few seconds
-        await claims.cancel_undeliverable(conn, limit=1000, now=clock.now())
+        now = clock.now() + claims.VISIBLE_AFTER + timedelta(seconds=1)
+        await claims.cancel_undeliverable(conn, limit=1000, now=now)
 
     (delivery,) = await deliveries(alice)
     assert (delivery["status"], delivery["next_attempt_at"]) == ("cancelled", None)

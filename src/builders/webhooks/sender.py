@@ -80,6 +80,7 @@ POLL_INTERVAL_S = 0.2  # between claims without due deliveries
 OVERTAKEN_INTERVAL_S = 0.5  # minimum time between queries for overtaken destinations
 OVERTAKEN_REST = 9  # or this many times the duration of the query, if longer
 CANCEL_BATCH = 5_000  # deliveries per statement
+CANCEL_REST = 99  # the next one waits this many times the duration, if that is longer: it reads all pending ones
 
 _log = log.get_logger()
 
@@ -259,10 +260,12 @@ class Sender:
         """Periodically cancel deliveries to disabled or deleted destinations; log a failure."""
         if clock.monotonic() - self._cancelled_at < self._limits.cancel_interval_s:
             return
-        self._cancelled_at = clock.monotonic()
+        self._cancelled_at = began = clock.monotonic()
         try:
             async with self._database.connection() as conn:
-                if await claims.cancel_undeliverable(conn, limit=CANCEL_BATCH, now=clock.now()) == CANCEL_BATCH:
-                    self._cancelled_at -= self._limits.cancel_interval_s  # there may be more
+                cancelled = await claims.cancel_undeliverable(conn, limit=CANCEL_BATCH, now=clock.now())
+            self._cancelled_at += CANCEL_REST * (clock.monotonic() - began)
+            if cancelled == CANCEL_BATCH:
+                self._cancelled_at -= self._limits.cancel_interval_s  # there may be more
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             _log.warning("deliveries_not_cancelled", error=str(error))

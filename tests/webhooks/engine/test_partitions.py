@@ -8,7 +8,7 @@ from builders.kit.db import partitions
 from builders.kit.values import clock
 from builders.webhooks import deliveries
 from builders.webhooks.errors import DeliveryInFlight
-from builders.webhooks.store import deliveries as store
+from builders.webhooks.store import claims, deliveries as store
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.harness import Harness, later
 
@@ -65,13 +65,29 @@ async def test_a_due_delivery_without_payload_is_cancelled(harness: Harness) -> 
             await conn.execute(
                 "DELETE FROM webhooks_deliveries WHERE id IN (SELECT id FROM webhooks_deliveries LIMIT 5)"
             )
-        later(timedelta(minutes=1))
+        later(claims.VISIBLE_AFTER + timedelta(minutes=1))
         await harness.happen(account.id)
         for _ in range(4):
             await harness.round()
         assert len(receiver.requests) == 1
     assert await harness.ask(b"SELECT count(*) FROM webhooks_due") == 0
     assert sorted(row.status for row in await harness.rows()) == ["cancelled"] * 15 + ["succeeded"]
+
+
+async def test_a_delivery_whose_payload_appears_late_is_sent(harness: Harness) -> None:
+    account = await harness.account()
+    async with receiving(saying(OK)) as receiver, calling(receiver) as harness.outbound:
+        await harness.destination(account.id, receiver.url)
+        await harness.happen(account.id)
+        async with harness.database.transaction() as conn:
+            taken = await conn.execute("DELETE FROM webhooks_payloads RETURNING *")
+            payload = await taken.fetchone()
+        assert await harness.rounds() == 0
+        async with harness.database.transaction() as conn:
+            await conn.execute("INSERT INTO webhooks_payloads VALUES (%s, %s, %s, %s, %s)", payload)
+        later(claims.LEASE)
+        assert await harness.rounds() == 1
+    assert (await harness.one()).status == "succeeded"
 
 
 async def test_a_delivery_without_payload_is_not_sent_manually(harness: Harness) -> None:
@@ -81,6 +97,7 @@ async def test_a_delivery_without_payload_is_not_sent_manually(harness: Harness)
         await harness.happen(account.id)
         async with harness.database.transaction() as conn:
             await conn.execute("DELETE FROM webhooks_payloads")
+        later(claims.VISIBLE_AFTER + timedelta(seconds=1))
         row = await harness.one()
         with pytest.raises(DeliveryInFlight):
             await deliveries.deliver_now(

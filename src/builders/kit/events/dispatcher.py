@@ -30,6 +30,7 @@ from builders.kit.process import log
 from builders.kit.values import clock
 
 BATCH_SIZE = 500
+DISPATCHERS = 8  # that dispatch at once; each takes up to BATCH_SIZE locks of the server
 POLL_INTERVAL_S = 0.2  # while the outbox is empty. NOTIFY would serialize all commits on one lock
 
 
@@ -50,17 +51,28 @@ class PublishedEvent:
         return json.loads(self.data)
 
 
+# All ids as one text, which is a parameter of `_claim`; null without an event.
+_list_pending = query("""
+    SELECT count(*)::int, array_agg(id)::text
+    FROM (SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s) AS pending
+""").only(tuple[int, str | None])
+# A dispatcher holds a lock for each event until its deletion is committed, and skips the events of others: a
+# sharded database refuses a row lock without its account. The number of dispatchers is bounded, which leaves the
+# server room for other locks.
 _claim = query("""
-    WITH pending AS (
-        SELECT id, account_id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    WITH free AS MATERIALIZED (
+        SELECT id FROM unnest(%(ids)s::uuid[]) AS pending (id), (
+            SELECT number FROM generate_series(1, %(dispatchers)s) AS number
+            WHERE pg_try_advisory_xact_lock(%(locks)s + number) LIMIT 1
+        ) AS dispatcher
+        WHERE pg_try_advisory_xact_lock(uuid_hash_extended(id, %(locks)s)) LIMIT %(limit)s
     ), claimed AS (
-        DELETE FROM kit_outbox_pending AS row USING pending
-        WHERE row.id = pending.id AND row.account_id = pending.account_id
+        DELETE FROM kit_outbox_pending AS row USING free WHERE row.id = free.id
         RETURNING row.id, row.account_id, row.created_at
     )
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
     FROM kit_outbox AS event JOIN claimed USING (account_id, id, created_at) ORDER BY event.id
-""").all(PublishedEvent)
+""").all(PublishedEvent, dispatchers=DISPATCHERS, locks=8511047300)
 _find_oldest_pending = query("SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1").scalar(datetime)
 _load_by_id = query("""
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
@@ -113,7 +125,7 @@ def subscribers() -> Mapping[str, Collection[str]]:
 
 async def dispatch(conn: Conn) -> int:
     """Dispatch one batch of pending events; return its size."""
-    events = await _claim(conn, limit=BATCH_SIZE)
+    events = await _take(conn)
     jobs = [_job_arguments(name, each) for each in events for name in _subscribers.get(each.name, ())]
     if events and not await _call(conn, _batch_subscribers, events):
         for name, function in _batch_subscribers.items():  # a failing one does not block the others
@@ -121,6 +133,16 @@ async def dispatch(conn: Conn) -> int:
                 jobs += [_job_arguments(name, each) for each in events]
     await queue.defer_each(conn, notify_subscriber, jobs)
     return len(events)
+
+
+async def _take(conn: Conn) -> list[PublishedEvent]:
+    """Claim the oldest pending events that no other dispatcher holds."""
+    number, ids = await _list_pending(conn, limit=BATCH_SIZE)
+    events = await _claim(conn, ids=ids, limit=BATCH_SIZE) if number else []
+    if number == BATCH_SIZE > len(events):  # others hold some of them
+        _, ids = await _list_pending(conn, limit=BATCH_SIZE * DISPATCHERS)
+        events += await _claim(conn, ids=ids, limit=BATCH_SIZE - len(events))
+    return events
 
 
 async def _call(conn: Conn, called: Mapping[str, BatchSubscriber], events: Sequence[PublishedEvent]) -> bool:

@@ -13,8 +13,10 @@ from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.webhooks.store.destinations import Receiver
 
-MAX_SCANNED = 1_000  # oldest due rows that a claim scans; see LIST_OVERTAKEN
+MAX_SCANNED = 1_000  # oldest due rows that a claim scans; see list_overtaken
 TEST_EXPIRY = timedelta(hours=1)  # a test send that is not sent by then is cancelled
+
+VISIBLE_AFTER = timedelta(minutes=10)  # two rows of a transaction can appear one after the other until then
 
 # Longer than an attempt and the recording of its result, even when two machines' clocks differ by CLOCK_SKEW.
 LEASE, CLOCK_SKEW = timedelta(seconds=60), timedelta(seconds=10)
@@ -29,9 +31,12 @@ CLAIM_COLUMNS = """
 CLAIM_JOIN = """
     JOIN webhooks_destinations AS destination
       ON destination.account_id = claimed.account_id AND destination.id = claimed.destination_id
-    LEFT JOIN webhooks_payloads AS payload
-      ON payload.account_id = claimed.account_id AND payload.event_id = claimed.event_id
-      AND payload.created_at = claimed.created_at
+    LEFT JOIN LATERAL (
+        SELECT body, request_id FROM webhooks_payloads
+        WHERE account_id = destination.account_id AND event_id = claimed.event_id
+          AND created_at = claimed.created_at
+        LIMIT 1
+    ) AS payload ON true
 """
 CLAIM = f"""
     -- 1. The destinations of the oldest due rows. A scan of all due rows would be too slow.
@@ -40,86 +45,88 @@ CLAIM = f"""
         WHERE next_attempt_at <= %(now)s ORDER BY next_attempt_at LIMIT %(seen)s
     ),
     -- 2. Also the overtaken destinations that still have a due row.
-    waiting AS (
-        SELECT account_id, destination_id FROM oldest
-        UNION
-        SELECT account_id, destination_id
-        FROM unnest(%(account_ids)s::uuid[], %(destination_ids)s::uuid[]) AS behind (account_id, destination_id)
-        WHERE EXISTS (
-            SELECT FROM webhooks_due AS due
-            WHERE due.account_id = behind.account_id AND due.destination_id = behind.destination_id
-              AND due.next_attempt_at <= %(now)s
-        )
-    ),
-    -- 3. The destinations that may receive a delivery. A destination is unhealthy if it fails, is slow or was
-    --    never reached. `capacity` is the number of deliveries it may get now; with a circuit that was open, one
-    --    at a time. A lease of another sender counts as in flight, even if the clock of that sender is slightly
-    --    ahead.
-    available AS (
-        SELECT account_id, destination_id, is_unhealthy,
-               CASE WHEN destination.open_until IS NULL THEN %(max_in_flight)s ELSE 1 END - held.in_flight
-                   AS capacity,
-               held.in_flight, count(*) OVER (PARTITION BY account_id, is_unhealthy) AS siblings,
-               dense_rank() OVER (PARTITION BY is_unhealthy ORDER BY account_id)
-               + dense_rank() OVER (PARTITION BY is_unhealthy ORDER BY account_id DESC) - 1 AS accounts
-        FROM waiting
+    behind AS (
+        SELECT destination.account_id, destination.id AS destination_id
+        FROM unnest(%(account_ids)s::uuid[], %(destination_ids)s::uuid[]) AS overtaken (account_id, id)
+        JOIN webhooks_destinations AS destination
+          ON destination.account_id = overtaken.account_id AND destination.id = overtaken.id
         CROSS JOIN LATERAL (
-            SELECT open_until, failures > 0 OR last_success_at IS NULL
-                   OR coalesce(last_duration_ms, 0) > %(slow_ms)s AS is_unhealthy
-            FROM webhooks_destinations AS destination
-            WHERE destination.account_id = waiting.account_id AND destination.id = waiting.destination_id
-              AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
-        ) AS destination
-        CROSS JOIN LATERAL (
-            SELECT count(*)::int AS in_flight FROM webhooks_due AS due
-            WHERE due.account_id = waiting.account_id AND due.destination_id = waiting.destination_id
-              AND due.leased AND due.next_attempt_at > %(now)s AND due.next_attempt_at <= %(skewed_until)s
-        ) AS held
-    ),
-    -- 4. The due deliveries of each destination, oldest first, and no more than its share of the limit: with many
-    --    accounts or destinations, few rows of each are read. `nth` is the number in flight with this delivery.
-    candidate AS (
-        SELECT available.account_id, available.destination_id, available.is_unhealthy, due.delivery_id,
-               due.next_attempt_at,
-               available.in_flight + row_number() OVER (
-                   PARTITION BY available.account_id, available.destination_id ORDER BY due.next_attempt_at
-               ) AS nth
-        FROM available CROSS JOIN LATERAL (
-            SELECT due.delivery_id, due.next_attempt_at FROM webhooks_due AS due
-            WHERE due.account_id = available.account_id AND due.destination_id = available.destination_id
-              AND due.next_attempt_at <= %(now)s
-            ORDER BY due.next_attempt_at
-            LIMIT greatest(least(available.capacity, 1 + %(limit)s / (available.accounts * available.siblings)), 0)
+            SELECT delivery_id FROM webhooks_due
+            WHERE account_id = destination.account_id AND destination_id = destination.id
+              AND next_attempt_at <= %(now)s
+            ORDER BY next_attempt_at LIMIT 1
         ) AS due
     ),
-    -- 5. Within an account, destinations with fewer deliveries in flight come first.
-    turn AS (
-        SELECT *, row_number() OVER (PARTITION BY account_id ORDER BY nth, next_attempt_at) AS of_account
-        FROM candidate
+    waiting AS (SELECT account_id, destination_id FROM oldest UNION SELECT account_id, destination_id FROM behind),
+    -- 3. The destinations that may receive a delivery. A destination is unhealthy if it fails, is slow or was
+    --    never reached. A lease of another sender counts as in flight, even if the clock of that sender is
+    --    slightly ahead.
+    enabled AS (
+        SELECT destination.account_id, destination.id AS destination_id, destination.open_until, held.in_flight,
+               failures > 0 OR last_success_at IS NULL OR coalesce(last_duration_ms, 0) > %(slow_ms)s
+                   AS is_unhealthy
+        FROM waiting JOIN webhooks_destinations AS destination
+          ON destination.account_id = waiting.account_id AND destination.id = waiting.destination_id
+        CROSS JOIN LATERAL (
+            SELECT count(*)::int AS in_flight FROM webhooks_due AS due
+            WHERE due.account_id = destination.account_id AND due.destination_id = destination.id
+              AND due.leased AND due.next_attempt_at > %(now)s AND due.next_attempt_at <= %(skewed_until)s
+        ) AS held
+        WHERE enabled AND (open_until IS NULL OR open_until <= %(now)s)
     ),
-    -- 6. Round-robin over accounts: the first delivery of each account, then the second of each, and so on.
+    -- 4. The number of deliveries that each may get now: its share of the limit, so that few rows of each are read
+    --    with many accounts or destinations. With a circuit that was open, one at a time.
+    available AS (
+        SELECT account_id, destination_id, is_unhealthy, in_flight, greatest(0, least(
+                   CASE WHEN open_until IS NULL THEN %(max_in_flight)s ELSE 1 END - in_flight,
+                   1 + %(limit)s / (
+                       count(*) OVER (PARTITION BY account_id, is_unhealthy)
+                       * (dense_rank() OVER (PARTITION BY is_unhealthy ORDER BY account_id)
+                          + dense_rank() OVER (PARTITION BY is_unhealthy ORDER BY account_id DESC) - 1)
+                   )
+               )) AS share
+        FROM enabled
+    ),
+    -- 5. The due deliveries of each destination, oldest first.
+    candidate AS (
+        SELECT available.account_id, available.destination_id, available.is_unhealthy, available.in_flight,
+               available.share, due.delivery_id, due.next_attempt_at,
+               row_number() OVER (
+                   PARTITION BY available.account_id, available.destination_id ORDER BY due.next_attempt_at
+               ) AS nth
+        FROM available JOIN webhooks_destinations AS destination
+          ON destination.account_id = available.account_id AND destination.id = available.destination_id
+        CROSS JOIN LATERAL (
+            SELECT delivery_id, next_attempt_at FROM webhooks_due
+            WHERE account_id = destination.account_id AND destination_id = destination.id
+              AND next_attempt_at <= %(now)s
+            ORDER BY next_attempt_at LIMIT (SELECT max(share) FROM available)
+        ) AS due
+    ),
+    -- 6. Within an account, destinations with fewer deliveries in flight come first.
+    turn AS (
+        SELECT *, row_number() OVER (
+            PARTITION BY account_id ORDER BY nth + in_flight, next_attempt_at
+        ) AS of_account
+        FROM candidate WHERE nth <= share
+    ),
+    -- 7. Round-robin over accounts: the first delivery of each account, then the second of each, and so on.
     queued AS (
         SELECT *, row_number() OVER (PARTITION BY is_unhealthy ORDER BY of_account, next_attempt_at) AS of_kind
         FROM turn
     ),
-    -- 7. Up to `limit` deliveries; those to unhealthy destinations take only a part of it.
+    -- 8. Up to `limit` deliveries; those to unhealthy destinations take only a part of it.
     chosen AS (
         SELECT account_id, delivery_id, is_unhealthy FROM queued
         WHERE NOT is_unhealthy OR of_kind <= %(unhealthy_limit)s
         ORDER BY of_account, next_attempt_at LIMIT %(limit)s
     ),
-    -- 8. Lock the rows, except those that a retry or a result is changing.
-    free AS (
-        SELECT due.account_id, due.delivery_id, chosen.is_unhealthy
-        FROM chosen JOIN webhooks_due AS due USING (account_id, delivery_id)
-        WHERE due.next_attempt_at <= %(now)s
-        FOR NO KEY UPDATE OF due SKIP LOCKED
-    ),
-    -- 9. Lease them.
+    -- 9. Lease them, except those that a retry or a result has changed meanwhile.
     claimed AS (
         UPDATE webhooks_due AS due SET leased = true, next_attempt_at = %(lease_until)s
-        FROM free WHERE due.account_id = free.account_id AND due.delivery_id = free.delivery_id
-        RETURNING due.*, free.is_unhealthy
+        FROM chosen WHERE due.account_id = chosen.account_id AND due.delivery_id = chosen.delivery_id
+          AND due.next_attempt_at <= %(now)s
+        RETURNING due.*, chosen.is_unhealthy
     )
     SELECT {CLAIM_COLUMNS}, claimed.is_unhealthy FROM claimed {CLAIM_JOIN}
 """
@@ -183,28 +190,22 @@ DueDestination = tuple[UUID, UUID]  # a destination with a due delivery: the ids
 # Serializes claims, so that the deliveries in flight per destination are counted correctly; a claim takes
 # milliseconds.
 lock_claims = query("SELECT pg_try_advisory_xact_lock(8511047221)").value(bool)
-# If more rows are due than `oldest` below scans, destinations behind the backlog of another would be missed. This
-# walks the index from each destination with a pending delivery to the next, too slow for each claim. The order is
-# round-robin over accounts, since a claim uses only the first of them.
+# If more rows are due than `oldest` above scans, destinations behind the backlog of another would be missed. This
+# asks for each enabled destination, too slow for each claim. The order is round-robin over accounts, since a claim
+# uses only the first of them.
 list_overtaken = query("""
-    WITH RECURSIVE walk AS (
-        (SELECT account_id, destination_id, next_attempt_at AS head FROM webhooks_due
-         WHERE (SELECT count(*) FROM (
-             SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(max_scanned)s
-         ) AS oldest) = %(max_scanned)s
-         ORDER BY account_id, destination_id, next_attempt_at LIMIT 1)
-        UNION ALL
-        SELECT following.* FROM walk CROSS JOIN LATERAL (
-            SELECT due.account_id, due.destination_id, due.next_attempt_at FROM webhooks_due AS due
-            WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
-            ORDER BY due.account_id, due.destination_id, due.next_attempt_at LIMIT 1
-        ) AS following
-    )
-    SELECT walk.account_id, walk.destination_id
-    FROM walk JOIN webhooks_destinations AS destination
-      ON destination.account_id = walk.account_id AND destination.id = walk.destination_id
-    WHERE head <= %(now)s AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
-    ORDER BY row_number() OVER (PARTITION BY walk.account_id ORDER BY random()), random()
+    SELECT destination.account_id, destination.id
+    FROM webhooks_destinations AS destination CROSS JOIN LATERAL (
+        SELECT delivery_id FROM webhooks_due
+        WHERE account_id = destination.account_id AND destination_id = destination.id
+          AND next_attempt_at <= %(now)s
+        ORDER BY next_attempt_at LIMIT 1
+    ) AS due
+    WHERE enabled AND (open_until IS NULL OR open_until <= %(now)s)
+      AND (SELECT count(*) FROM (
+          SELECT delivery_id FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(max_scanned)s
+      ) AS oldest) = %(max_scanned)s
+    ORDER BY row_number() OVER (PARTITION BY destination.account_id ORDER BY random()), random()
 """).all(tuple[UUID, UUID])
 
 
@@ -239,31 +240,26 @@ async def claim_one(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: dat
 
 
 async def _with_payload(conn: Conn, claimed: Sequence[Claim], *, now: datetime) -> Sequence[Claim]:
-    """Return the claims that have a payload; cancel the others."""
-    without = [each for each in claimed if not each.body]
+    """Return the claims that have a payload; cancel those whose payload was dropped.
+
+    A payload can appear later than its delivery: before VISIBLE_AFTER the delivery is due again after its lease.
+    """
+    without = [each for each in claimed if not each.body and each.created_at < now - VISIBLE_AFTER]
     if without:
         await conn.execute(CANCEL_WITHOUT_PAYLOAD, columns(without, "account_id", "delivery_id") | {"now": now})
     return [each for each in claimed if each.body]
 
 
-# Deliveries whose destination was disabled or deleted; each destination with a pending delivery is checked once. A
-# test send goes to a disabled destination too, from the request; it is cancelled only if that process died.
+# Deliveries whose destination was disabled or deleted. A test send goes to a disabled destination too, from the
+# request; it is cancelled only if that process died.
 cancel_undeliverable = query(f"""
-    WITH RECURSIVE walk AS (
-        (SELECT account_id, destination_id FROM webhooks_due ORDER BY account_id, destination_id LIMIT 1)
-        UNION ALL
-        SELECT following.* FROM walk CROSS JOIN LATERAL (
-            SELECT due.account_id, due.destination_id FROM webhooks_due AS due
-            WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
-            ORDER BY due.account_id, due.destination_id LIMIT 1
-        ) AS following
-    ), unwanted AS (
-        SELECT due.account_id, due.delivery_id, due.created_at
-        FROM walk JOIN webhooks_due AS due USING (account_id, destination_id)
-        WHERE NOT EXISTS (
-            SELECT FROM webhooks_destinations AS destination
-            WHERE destination.account_id = walk.account_id AND destination.id = walk.destination_id AND enabled
-        ) AND NOT (due.leased AND due.next_attempt_at > %(now)s)
+    WITH unwanted AS (
+        SELECT due.account_id, due.delivery_id
+        FROM webhooks_due AS due LEFT JOIN webhooks_destinations AS destination
+          ON destination.account_id = due.account_id AND destination.id = due.destination_id
+        WHERE (NOT enabled OR destination.id IS NULL
+               AND due.created_at < %(now)s::timestamptz - %(visible)s::interval)
+          AND NOT (due.leased AND due.next_attempt_at > %(now)s)
           AND (NOT due.test OR due.next_attempt_at < %(now)s::timestamptz - %(test_expiry)s::interval)
         LIMIT %(limit)s
     ), gone AS (
@@ -273,4 +269,4 @@ cancel_undeliverable = query(f"""
         RETURNING due.account_id, due.delivery_id, due.created_at, due.once
     ), {CANCEL_DELIVERIES}
     SELECT count(*) FROM gone
-""").value(int, test_expiry=TEST_EXPIRY)
+""").value(int, test_expiry=TEST_EXPIRY, visible=VISIBLE_AFTER)

@@ -51,7 +51,10 @@ PAGE_HEAD = f"""
 PAGE_TAIL = """
             ORDER BY id DESC LIMIT %(limit)s + 1
         ) AS delivery
-        LEFT JOIN webhooks_due AS due ON due.account_id = delivery.account_id AND due.delivery_id = delivery.id
+        LEFT JOIN LATERAL (
+            SELECT next_attempt_at, leased FROM webhooks_due
+            WHERE account_id = %(account_id)s AND delivery_id = delivery.id LIMIT 1
+        ) AS due ON true
     ) AS page
 """
 IN_PERIOD = "created_at >= %(since)s AND created_at < %(until)s"
@@ -83,14 +86,14 @@ LIST_FAILED = f"""
 LIST_PENDING = f"""
     SELECT {PAGE_HEAD}
             SELECT delivery.* FROM (
-                SELECT account_id, delivery_id, created_at FROM webhooks_due
+                SELECT delivery_id, created_at FROM webhooks_due
                 WHERE account_id = %(account_id)s AND delivery_id < %(after)s AND delivery_id >= %(first)s
                   AND {IN_PERIOD} AND {OF_DESTINATION}
                   AND (leased AND next_attempt_at > %(now)s) = (%(status)s::text = 'delivering')
                 ORDER BY delivery_id DESC
                 LIMIT CASE WHEN %(event)s::text IS NULL AND %(is_test)s::boolean IS NULL THEN %(limit)s + 1 END
             ) AS waiting
-            JOIN webhooks_deliveries AS delivery ON delivery.account_id = waiting.account_id
+            JOIN webhooks_deliveries AS delivery ON delivery.account_id = %(account_id)s
                 AND delivery.id = waiting.delivery_id AND delivery.created_at = waiting.created_at
             WHERE (%(event)s::text IS NULL OR delivery.event = %(event)s) AND {OF_TEST} {PAGE_TAIL}
 """
@@ -162,9 +165,11 @@ list_attempts = query("""
 """).all(Attempt, limit=MAX_ATTEMPTS)
 measure_queue = query("""
     SELECT (SELECT count(*) FROM (
-                SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
+                SELECT delivery_id FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
             ) AS due)::int AS due,
-           (SELECT count(*) FROM (SELECT FROM webhooks_due LIMIT %(counted)s) AS pending)::int AS pending,
+           (SELECT count(*) FROM (
+                SELECT delivery_id FROM webhooks_due LIMIT %(counted)s
+            ) AS pending)::int AS pending,
            (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
 """).only(Queue, counted=MAX_COUNTED)
 # A manual retry: one attempt outside the retry schedule, which continues afterwards. Skips deliveries in flight.
@@ -179,17 +184,17 @@ requeue = query("""
             resume_at = CASE WHEN due.once THEN due.resume_at ELSE due.next_attempt_at END,
             once = true, leased = false, next_attempt_at = %(due_at)s
             WHERE NOT due.leased OR due.next_attempt_at <= %(now)s
-        RETURNING due.account_id, due.delivery_id, due.created_at
+        RETURNING due.delivery_id, due.created_at
     )
     UPDATE webhooks_deliveries AS delivery SET trigger = 'manual', status = 'pending', given_up_at = NULL
-    FROM due WHERE delivery.account_id = due.account_id AND delivery.id = due.delivery_id
+    FROM due WHERE delivery.account_id = %(account_id)s AND delivery.id = due.delivery_id
       AND delivery.created_at = due.created_at
 """).changes()
 # With a new retry schedule, by id.
 # Compares the status again in the UPDATE, so that only one of two concurrent calls takes a delivery.
 requeue_many = query("""
     WITH found AS (
-        SELECT account_id, id, created_at FROM webhooks_deliveries
+        SELECT id, created_at FROM webhooks_deliveries
         WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id > %(after)s
           AND created_at >= %(since)s AND created_at < %(until)s AND status = %(status)s
           AND trigger <> 'test'
@@ -202,7 +207,7 @@ requeue_many = query("""
         UPDATE webhooks_deliveries AS delivery
         SET status = 'pending', trigger = 'replay', given_up_at = NULL
         FROM chosen
-        WHERE delivery.account_id = chosen.account_id AND delivery.id = chosen.id
+        WHERE delivery.account_id = %(account_id)s AND delivery.id = chosen.id
           AND delivery.created_at = chosen.created_at AND delivery.status = %(status)s
         RETURNING delivery.account_id, delivery.id, delivery.created_at, delivery.destination_id,
                   delivery.event_id, delivery.attempts

@@ -40,13 +40,13 @@ HEALTH = """
     CROSS JOIN LATERAL (
         SELECT count(*) AS pending FROM (
             SELECT FROM webhooks_due AS due
-            WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
+            WHERE due.account_id = %(account_id)s AND due.destination_id = destination.id LIMIT 10000
         ) AS counted
     ) AS waiting
     CROSS JOIN LATERAL (
         SELECT round(avg((error IS NULL)::int), 3)::float AS success_rate_24h FROM (
             SELECT error FROM webhooks_attempts AS attempt
-            WHERE attempt.account_id = destination.account_id AND attempt.destination_id = destination.id
+            WHERE attempt.account_id = %(account_id)s AND attempt.destination_id = destination.id
               AND attempt.created_at > %(now)s::timestamptz - interval '24 hours'
             ORDER BY attempt.created_at DESC LIMIT 1000
         ) AS newest

@@ -25,21 +25,16 @@ INSERT_DELIVERIES = """
     ),
     -- 2. The destinations of each event: enabled, or disabled by the service.
     matched AS (
-        SELECT event.account_id, event.id AS event_id, event.created_at, event.name,
+        SELECT event.account_id, event.id AS event_id, event.created_at, event.name, body, request_id,
                destination.id AS destination_id, webhooks_delivery_id(event.id, destination.id) AS delivery_id,
                destination.enabled
         FROM event JOIN webhooks_destinations AS destination ON destination.account_id = event.account_id
         WHERE (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
     ),
-    -- 3. The payload, once for each event with a destination. This repeats the condition, since a join with
-    --    `matched` would be quadratic.
+    -- 3. The payload, once for each event with a destination.
     payload AS (
         INSERT INTO webhooks_payloads (account_id, event_id, created_at, body, request_id)
-        SELECT account_id, id, created_at, body, request_id FROM event WHERE EXISTS (
-            SELECT FROM webhooks_destinations AS destination
-            WHERE destination.account_id = event.account_id
-              AND (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
-        )
+        SELECT DISTINCT ON (event_id) account_id, event_id, created_at, body, request_id FROM matched
         ON CONFLICT DO NOTHING
     ),
     -- 4. The deliveries. For a destination that the service disabled, the delivery is cancelled; it can be
@@ -197,11 +192,11 @@ APPEND = """
         FROM unnest(%(account_id)s::uuid[], %(id)s::uuid[], %(created_at)s::timestamptz[], %(name)s::text[])
             AS new (account_id, id, created_at, name)
         JOIN webhooks_feed_heads AS head ON head.account_id = new.account_id
-        WHERE NOT EXISTS (
-            SELECT FROM webhooks_feed AS entry
-            WHERE entry.account_id = new.account_id AND entry.event_id = new.id
-              AND entry.created_at = new.created_at
-        )
+        LEFT JOIN LATERAL (
+            SELECT event_id FROM webhooks_feed
+            WHERE account_id = head.account_id AND event_id = new.id AND created_at = new.created_at LIMIT 1
+        ) AS entry ON true
+        WHERE entry.event_id IS NULL
     ), entry AS (
         INSERT INTO webhooks_feed (account_id, event_id, created_at, position, previous, name)
         SELECT account_id, id, created_at, base + nth, CASE WHEN nth = 1 THEN head ELSE base + nth - 1 END, name
@@ -245,7 +240,7 @@ find_state = query("""
     SELECT head.position AS head, entry.previous, entry.created_at
     FROM webhooks_feed_heads AS head LEFT JOIN LATERAL (
         SELECT previous, created_at FROM webhooks_feed AS next
-        WHERE next.account_id = head.account_id AND next.position > %(after)s ORDER BY next.position LIMIT 1
+        WHERE next.account_id = %(account_id)s AND next.position > %(after)s ORDER BY next.position LIMIT 1
     ) AS entry ON true
     WHERE head.account_id = %(account_id)s
 """).one(State)

@@ -35,25 +35,25 @@ WRITE_RESULTS = """
         )
     ),
     -- 2. Only the holder of a lease writes: a claim that another sender took over has another end of its lease.
-    --    The row is locked, so that no sender takes it over in between.
-    held AS (
-        SELECT result.*, due.once FROM result JOIN webhooks_due AS due USING (account_id, delivery_id)
-        WHERE due.leased AND due.next_attempt_at = result.lease_until
-        FOR UPDATE OF due
-    ),
-    -- 3. A delivery that succeeded or failed is no longer due.
+    --    A delivery that succeeded or failed is no longer due.
     over AS (
-        DELETE FROM webhooks_due AS due USING held
-        WHERE due.account_id = held.account_id AND due.delivery_id = held.delivery_id AND held.status <> 'pending'
+        DELETE FROM webhooks_due AS due USING result
+        WHERE due.account_id = result.account_id AND due.delivery_id = result.delivery_id
+          AND due.leased AND due.next_attempt_at = result.lease_until AND result.status <> 'pending'
+        RETURNING result.*, due.once
     ),
-    -- 4. A pending delivery is due again, without its lease.
+    -- 3. A pending delivery is due again, without its lease.
     again AS (
         UPDATE webhooks_due AS due SET
-            leased = false, next_attempt_at = held.next_attempt_at, attempts = held.n, step = held.step,
+            leased = false, next_attempt_at = result.next_attempt_at, attempts = result.n, step = result.step,
             once = false, resume_at = NULL
-        FROM held
-        WHERE due.account_id = held.account_id AND due.delivery_id = held.delivery_id AND held.status = 'pending'
+        FROM result
+        WHERE due.account_id = result.account_id AND due.delivery_id = result.delivery_id
+          AND due.leased AND due.next_attempt_at = result.lease_until AND result.status = 'pending'
+        RETURNING result.*, due.once
     ),
+    -- 4. The claims that are still held.
+    held AS (SELECT * FROM over UNION ALL SELECT * FROM again),
     -- 5. The log of attempts.
     attempt AS (
         INSERT INTO webhooks_attempts
@@ -76,7 +76,13 @@ WRITE_RESULTS = """
     )
     SELECT delivery_id, lease_until FROM held
 """
-UPDATE_HEALTH = """
+_IN_A_ROW = "(CASE WHEN has_success THEN failed ELSE failures + failed END)"
+_OPENED = "(CASE WHEN has_success THEN 0 ELSE openings END)"  # before this batch
+# The end of a pause that a failed attempt, in flight when the circuit opened, neither extends nor ends.
+_STILL_UNTIL = "(CASE WHEN open_until > %(now)s AND NOT has_success THEN open_until END)"
+# The circuit opens after `threshold` consecutive failures, and again when the trial attempt fails.
+_OPENS = f"({_IN_A_ROW} >= %(threshold)s AND ({_OPENED} = 0 OR {_STILL_UNTIL} IS NULL))"
+UPDATE_HEALTH = f"""
     -- 1. The reports, one row for each destination.
     WITH report AS (
         SELECT * FROM unnest(
@@ -88,48 +94,31 @@ UPDATE_HEALTH = """
             account_id, id, url, has_success, failed, hold_until, duration_ms, success_at, failure_at,
             failure_status, failure_error
         )
-    ),
-    -- 2. Reports that change something, with the consecutive failures and openings of the circuit before. A
-    --    success of a healthy destination is recorded once per SUCCESS_INTERVAL. `still_until` is the end of a
-    --    pause that a failed attempt, in flight when the circuit opened, neither extends nor ends. Rows are
-    --    locked in order, because several senders write.
-    reported AS MATERIALIZED (
-        SELECT report.*,
-               CASE WHEN report.has_success THEN report.failed
-                    ELSE before.failures + report.failed END AS in_a_row,
-               CASE WHEN report.has_success THEN 0 ELSE before.openings END AS opened,
-               CASE WHEN before.open_until > %(now)s AND NOT report.has_success THEN before.open_until END
-               AS still_until
-        FROM webhooks_destinations AS before JOIN report USING (account_id, id)
-        WHERE before.url = report.url AND (
-              report.failure_at IS NOT NULL OR before.failures > 0 OR before.open_until IS NOT NULL
-              OR before.failing_since IS NOT NULL OR before.last_success_at IS NULL
-              OR before.last_success_at < %(recorded_before)s OR before.last_duration_ms > %(slow_ms)s
-              OR report.duration_ms > %(slow_ms)s)
-        ORDER BY before.account_id, before.id FOR NO KEY UPDATE OF before
-    ),
-    -- 3. The circuit opens after `threshold` consecutive failures, and again when the trial attempt fails.
-    decided AS (
-        SELECT *, in_a_row >= %(threshold)s AND (opened = 0 OR still_until IS NULL) AS opens FROM reported
     )
-    -- 4. Each opening pauses twice as long. A streak of failures ends after a gap without any: two bad hours a
-    --    month apart are not a month of failures.
+    -- 2. A success of a healthy destination is recorded once per SUCCESS_INTERVAL. Each opening of the circuit
+    --    pauses twice as long. A streak of failures ends after a gap without any: two bad hours a month apart are
+    --    not a month of failures.
     UPDATE webhooks_destinations AS destination SET
-        failures = in_a_row,
-        openings = opened + opens::int,
-        open_until = greatest(hold_until, still_until, CASE WHEN opens THEN
-            %(now)s + least(%(pause)s::interval * power(2, least(opened, 20)), %(longest_pause)s::interval)
+        failures = {_IN_A_ROW},
+        openings = {_OPENED} + ({_OPENS})::int,
+        open_until = greatest(hold_until, {_STILL_UNTIL}, CASE WHEN {_OPENS} THEN
+            to_timestamp(%(now_s)s + least(%(pause_s)s * power(2, least({_OPENED}, 20)), %(longest_pause_s)s))
         END),
         failing_since = CASE
-            WHEN in_a_row = 0 THEN NULL
+            WHEN {_IN_A_ROW} = 0 THEN NULL
             WHEN has_success OR failing_since IS NULL OR last_failure_at < %(streak_from)s THEN %(now)s
             ELSE failing_since END,
-        last_duration_ms = decided.duration_ms,
+        last_duration_ms = report.duration_ms,
         last_success_at = coalesce(success_at, last_success_at),
         last_failure_at = coalesce(failure_at, last_failure_at),
         last_failure_status = CASE WHEN failure_at IS NULL THEN last_failure_status ELSE failure_status END,
         last_failure_error = coalesce(failure_error, last_failure_error)
-    FROM decided WHERE destination.account_id = decided.account_id AND destination.id = decided.id
+    FROM report
+    WHERE destination.account_id = report.account_id AND destination.id = report.id
+      AND destination.url = report.url
+      AND (failure_at IS NOT NULL OR failures > 0 OR open_until IS NOT NULL OR failing_since IS NOT NULL
+           OR last_success_at IS NULL OR last_success_at < %(recorded_before)s
+           OR last_duration_ms > %(slow_ms)s OR report.duration_ms > %(slow_ms)s)
 """
 DISABLE = """
     UPDATE webhooks_destinations AS destination SET
@@ -202,7 +191,8 @@ async def update_health(conn: Conn, *, reports: Sequence[HealthReport], now: dat
     Disable destinations whose receiver responded 410, or that have only failed for DISABLE_AFTER, and return them.
     """
     row: dict[str, Any] = columns(reports, *(each.name for each in fields(HealthReport)))
-    row |= {"threshold": CIRCUIT_THRESHOLD, "pause": CIRCUIT_PAUSE, "longest_pause": MAX_CIRCUIT_PAUSE, "now": now}
+    row |= {"threshold": CIRCUIT_THRESHOLD, "pause_s": CIRCUIT_PAUSE.total_seconds(), "now": now}
+    row |= {"longest_pause_s": MAX_CIRCUIT_PAUSE.total_seconds(), "now_s": now.timestamp()}
     row |= {"streak_from": now - STREAK_GAP, "slow_ms": SLOW_MS, "recorded_before": now - SUCCESS_INTERVAL}
     await conn.execute(UPDATE_HEALTH, row)
     failed = [each for each in reports if each.failures or each.is_gone]
