@@ -30,6 +30,7 @@ from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person, make_person
+from tests.citus import cluster
 from tests.demo_server import demo, demo_in_a_year, registrars
 from tests.random_cases import cases
 from tests.shared_servers import NEXT_TEST, end_all, group_of
@@ -179,7 +180,11 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def conninfo(server: str) -> Iterator[str]:
-    """Return a migrated database of this test process."""
+    """Return a migrated database of this test process, distributed if BUILDERS_TEST_CITUS_URL names a cluster."""
+    if cluster.URL is not None:
+        with cluster.distributed_database(cluster.URL) as distributed:
+            yield distributed
+        return
     name = f"test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))

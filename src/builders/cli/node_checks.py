@@ -37,7 +37,7 @@ def _check(conn: psycopg.Connection, tables: Sequence[distribution.Table], setti
         detail = f"No response: {', '.join(lost)}."
         return [*found, Finding(check="nodes", ok=False, detail=detail, next_action=action)]
     missing = distribution.list_unlimited(conn, nodes, sessions.parameters_of(settings))
-    return [*found, *_check_shares(distribution.read_shares(conn)), *_check_limits(missing)]
+    return [*found, *check_shares(distribution.read_shares(conn)), *_check_limits(missing)]
 
 
 def _check_tables(tables: Sequence[distribution.Table]) -> Iterator[Finding]:
@@ -53,7 +53,8 @@ def _check_tables(tables: Sequence[distribution.Table]) -> Iterator[Finding]:
     yield Finding(check="tables", ok=not missing, detail=detail, next_action=DISTRIBUTE if missing else None)
 
 
-def _check_shares(shares: Sequence[Share]) -> Iterator[Finding]:
+def check_shares(shares: Sequence[Share]) -> Iterator[Finding]:
+    """Check that no node has much more than an equal share."""
     total = sum(each.size for each in shares)
     first = max(shares, key=lambda each: each.size)
     detail = (

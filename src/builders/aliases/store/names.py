@@ -111,40 +111,38 @@ DELETE_UNUSED_SKELETONS = """
 # LATERAL with LIMIT, and ON CONFLICT, find each row by its key, even if PostgreSQL has no statistics of the
 # tables.
 TAKE = """
-    -- 1. Insert the names that no account has, and update those that the account has reserved or in quarantine.
-    --    Names of other accounts are not tried: a conflict would wait for their transactions.
-    WITH taken AS (
-        INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
-        SELECT %(realm)s::uuid, %(domain)s::text, wanted.key, wanted.skeleton, %(account_id)s::uuid,
-               wanted.alias_id, CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END,
-               %(until)s::timestamptz
-        FROM unnest(%(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
-             AS wanted (key, skeleton, alias_id)
-        LEFT JOIN LATERAL (
-            SELECT other.account_id <> %(account_id)s OR other.state = 'claimed' AS is_taken
-            FROM aliases_names AS other
-            WHERE other.realm = %(realm)s AND other.domain = %(domain)s AND other.key = wanted.key LIMIT 1
-        ) AS found ON true
-        WHERE found.is_taken IS NOT TRUE
-        ON CONFLICT (realm, domain, key) DO UPDATE
-        -- A reservation does not shorten a quarantine: if no claim follows, the quarantine continues.
-        SET alias_id = CASE WHEN name.until > excluded.until THEN name.alias_id ELSE excluded.alias_id END,
-            state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
-            until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END
-        WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
-        RETURNING key, skeleton, xmax = 0 AS added
-    -- 2. Count the added names with their skeletons, if these are the account's or have no owner.
-    ), counted AS (
-        INSERT INTO aliases_skeletons AS known (realm, domain, skeleton, account_id, names)
-        SELECT %(realm)s::uuid, %(domain)s::text, skeleton, %(account_id)s::uuid, count(*) FILTER (WHERE added)
-        FROM taken GROUP BY skeleton
-        ON CONFLICT (realm, domain, skeleton) DO UPDATE
-        SET account_id = excluded.account_id, names = known.names + excluded.names
-        WHERE known.account_id = excluded.account_id OR known.names = 0
-        RETURNING skeleton
-    )
-    -- 3. Only names that passed both are the account's; the caller rolls back if one is missing.
-    SELECT %(domain)s::text, key FROM taken JOIN counted USING (skeleton)
+    -- Insert the names that no account has, and update those that the account has reserved or in quarantine.
+    -- Names of other accounts are not tried: a conflict would wait for their transactions.
+    INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
+    SELECT %(realm)s::uuid, %(domain)s::text, wanted.key, wanted.skeleton, %(account_id)s::uuid,
+           wanted.alias_id, CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END,
+           %(until)s::timestamptz
+    FROM unnest(%(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
+         AS wanted (key, skeleton, alias_id)
+    LEFT JOIN LATERAL (
+        SELECT other.account_id <> %(account_id)s OR other.state = 'claimed' AS is_taken
+        FROM aliases_names AS other
+        WHERE other.realm = %(realm)s AND other.domain = %(domain)s AND other.key = wanted.key LIMIT 1
+    ) AS found ON true
+    WHERE found.is_taken IS NOT TRUE
+    ON CONFLICT (realm, domain, key) DO UPDATE
+    -- A reservation does not shorten a quarantine: if no claim follows, the quarantine continues.
+    SET alias_id = CASE WHEN name.until > excluded.until THEN name.alias_id ELSE excluded.alias_id END,
+        state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
+        until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END
+    WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
+    RETURNING key, skeleton, xmax = 0 AS added
+"""
+# Count the added names with their skeletons, if these are the account's or have no owner. A statement of its own:
+# Citus sends the rows of a CTE that another table gets to all nodes.
+COUNT = """
+    INSERT INTO aliases_skeletons AS known (realm, domain, skeleton, account_id, names)
+    SELECT %(realm)s::uuid, %(domain)s::text, skeleton, %(account_id)s::uuid, count(*) FILTER (WHERE added)
+    FROM unnest(%(skeletons)s::text[], %(added)s::boolean[]) AS taken (skeleton, added) GROUP BY skeleton
+    ON CONFLICT (realm, domain, skeleton) DO UPDATE
+    SET account_id = excluded.account_id, names = known.names + excluded.names
+    WHERE known.account_id = excluded.account_id OR known.names = 0
+    RETURNING skeleton
 """
 # All or none. The skeletons of names that the account has reserved or in quarantine count them already, so neither
 # their locks nor another look for confusable names is needed.
@@ -262,7 +260,11 @@ async def take(
     for domain, names in _by_domain(wanted):
         row = {"realm": realm, "account_id": account_id, "domain": domain, "until": until}
         cursor = await conn.execute(TAKE, {**row, **_columns(names, "key", "skeleton", "alias_id")})
-        taken |= {Name(*found) for found in await cursor.fetchall()}
+        found = await cursor.fetchall()
+        given = {"skeletons": [each for _, each, _ in found], "added": [each for *_, each in found]}
+        counted = {each for (each,) in await (await conn.execute(COUNT, {**row, **given})).fetchall()}
+        # Only names that passed both are the account's; the caller rolls back if one is missing.
+        taken |= {Name(domain, key) for key, skeleton, _ in found if skeleton in counted}
     return taken
 
 

@@ -5,6 +5,7 @@ The dependencies use FastAPI's function scope, so that a request's transaction c
 """
 
 import asyncio
+import re
 import select
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -43,6 +44,11 @@ CONNECTION_ERRORS = (
 )
 CONNECT_TIMEOUT_S = 5
 CONNECT_TIMEOUT_OF_SEVERAL_S = 2  # of each server; libpq's minimum
+# What Citus reports as an internal error when a node ends during a statement: its own message, and those of libpq.
+LOST_NODE = re.compile(
+    "failure on connection marked as essential|server closed the connection|SSL (SYSCALL )?error"
+    "|could not (receive|send) data|no connection to the server"
+)
 SYNC_WAIT = "SyncRepWaitForLSN"  # PostgreSQL's function that waits for a standby; its messages are translated
 _OPEN_STATUSES = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
 # Timeouts of a statement, a lock and an idle transaction, serialization, deadlock, too many clients.
@@ -111,6 +117,10 @@ class LivePool(AsyncConnectionPool[Conn]):
         await super().close(timeout)
 
 
+class NodeLost(psycopg.OperationalError):
+    """A node of Citus ended during a statement."""
+
+
 class NotReplicated(psycopg.OperationalError):
     """The transaction is committed on this server only, and a failover can lose it."""
 
@@ -140,13 +150,17 @@ class DeadlineConnection(AsyncConnection[TupleRow]):
         interval: float = WAIT_INTERVAL_S,
         timeout: float | None = None,  # noqa: ASYNC109 - psycopg's own
     ) -> RV:
-        """Wait for the server. Raise OperationalError if it does not respond in time, NotReplicated."""
+        """Wait for the server. Raise OperationalError if it does not respond in time, NotReplicated, NodeLost."""
         try:
             result = await super().wait(gen, interval, self.deadline_s if timeout is None else timeout)
         except psycopg.OperationalError:
             if self.deadline_s is not None and self.info.transaction_status is TransactionStatus.ACTIVE:
                 self.expired = True
                 self.pgconn.finish()  # its state is unknown; the pool replaces it
+            raise
+        except psycopg.errors.InternalError_ as error:
+            if LOST_NODE.search(str(error)):
+                raise NodeLost(str(error)) from None
             raise
         if self.is_unreplicated:
             self.pgconn.finish()  # so that the pool discards it
