@@ -81,17 +81,19 @@ INSERT_PROMOTION = f"""
                 WHERE account_id = %(account_id)s AND id >= %(since)s LIMIT %(limit)s
             ) AS counted
         ) < %(limit)s
-        RETURNING account_id, id
-    ), step AS (
-        INSERT INTO plans_steps
-            (account_id, promotion_id, position, address, action, status, resource_id, finished_at)
-        SELECT promotion.account_id, promotion.id, new.position - 1, address, action, status, resource_id,
-               CASE status WHEN 'succeeded' THEN %(now)s::timestamptz END
-        FROM promotion, unnest(
-            %(addresses)s::text[], %(actions)s::text[], %(statuses)s::text[], %(resource_ids)s::uuid[]
-        ) WITH ORDINALITY AS new (address, action, status, resource_id, position)
+        RETURNING id
     ), {_TAKE_SLOT}
     SELECT id FROM promotion
+"""
+# A statement of its own: Citus sends the rows of a CTE that another table gets to all nodes.
+INSERT_STEPS = """
+    INSERT INTO plans_steps
+        (account_id, promotion_id, position, address, action, status, resource_id, finished_at)
+    SELECT %(account_id)s, %(promotion_id)s, new.position - 1, address, action, status, resource_id,
+           CASE status WHEN 'succeeded' THEN %(now)s::timestamptz END
+    FROM unnest(
+        %(addresses)s::text[], %(actions)s::text[], %(statuses)s::text[], %(resource_ids)s::uuid[]
+    ) WITH ORDINALITY AS new (address, action, status, resource_id, position)
 """
 FINISH_PROMOTION = """
     WITH plan AS (
@@ -225,9 +227,12 @@ async def insert_promotion(
         "resource_ids": [step.resource_id for step in steps],
     }
     try:
-        return await (await conn.execute(INSERT_PROMOTION, {**row, **columns})).fetchone() is not None
+        is_new = await (await conn.execute(INSERT_PROMOTION, row)).fetchone() is not None
     except ForeignKeyViolation:  # a plan was deleted because the account has many newer ones
         raise PlanNotFound from None
+    if is_new:
+        await conn.execute(INSERT_STEPS, {**row, **columns})
+    return is_new
 
 
 async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID, lock: bool = False) -> Promotion:

@@ -47,9 +47,7 @@ _TAKEN_KEYS = """
            AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(ids)s::uuid[])
     )
 """
-# No alias if a key is taken.
 INSERT = f"""
-    WITH taken AS ({_TAKEN_KEYS}), created AS (
     INSERT INTO aliases (account_id, id, domain, local_part, key, {_OWN}, status, paused_at, price_amount,
                          price_currency, price_interval, claimed_at, renews_at, updated_at)
     SELECT %(account_id)s, new.id, new.domain, new.local_part, new.key,
@@ -61,9 +59,6 @@ INSERT = f"""
                              WHEN 'month' THEN %(now)s + interval '1 month' END, %(now)s
     FROM jsonb_to_recordset(%(specs)s::jsonb)
          AS new ({_TYPES}, domain text, local_part text, key text, price jsonb, interval text)
-    WHERE NOT EXISTS (SELECT FROM taken)
-    )
-    SELECT manifest, key FROM taken
 """
 _COLUMNS = f"""
     alias.id, alias.domain, alias.local_part, alias.key,
@@ -85,7 +80,7 @@ SERIAL = "nextval('aliases_serial') AS serial"
 CHANGED = "serial = new.serial, changed_in = pg_current_xact_id()"
 
 _list_taken_keys = query(_TAKEN_KEYS).set_of(tuple[str, str])
-_insert = query(INSERT).set_of(tuple[str, str])
+_insert = query(INSERT).run()
 # The price, the time of the claim and the renewals do not change.
 REVIVE = f"""
     WITH new AS (
@@ -261,15 +256,14 @@ async def create(
 
     Return the keys (manifest, key) that belong to other aliases; with any, nothing was written.
     """
-    manifests, keys, ids = key_columns(specs)
-    fresh = _SPECS.dump_json([each for each in specs if not each.continues]).decode()
-    taken = await _insert(
-        conn, account_id=account_id, manifests=manifests, keys=keys, ids=ids, specs=fresh, now=now
-    )
-    if not taken and (continued := [each for each in specs if each.continues]):
+    if taken := await list_taken_keys(conn, account_id=account_id, wanted=specs):
+        return taken
+    if fresh := [each for each in specs if not each.continues]:
+        await _insert(conn, account_id=account_id, specs=_SPECS.dump_json(fresh).decode(), now=now)
+    if continued := [each for each in specs if each.continues]:
         row = {"account_id": account_id, "specs": _SPECS.dump_json(continued).decode(), "now": now}
         await conn.execute(REVIVE, row)
-    return taken
+    return set()
 
 
 # The locked rows do not change until the commit, so that the statements after this one change all or nothing.

@@ -43,26 +43,27 @@ class DueConfirmation:
 
 DELETE_FORWARDS = """
     DELETE FROM aliases_forwards WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])"""
+# Citus sends the rows of a CTE that another table gets to all nodes, so the addresses are a sub-select.
 _NEW_DESTINATIONS = """
-    -- 1. Each address, and when it was confirmed: the account's own now; another one with any of its spellings, as
-    --    case does not count; in a sandbox now. A spelling of a paused one has to be confirmed.
-    wanted AS (
-        SELECT DISTINCT wanted.email, CASE WHEN known.is_paused THEN NULL WHEN lower(wanted.email) = %(own)s
-            THEN %(now)s ELSE coalesce(known.verified_at, %(verified_at)s::timestamptz) END AS verified_at
-        FROM unnest(%(emails)s::text[]) AS wanted (email) CROSS JOIN LATERAL (
-            SELECT min(verified_at) AS verified_at, bool_or(paused_at IS NOT NULL) AS is_paused
-            FROM aliases_destinations
-            WHERE account_id = %(account_id)s AND lower(email) = lower(wanted.email)
-        ) AS known
-    -- 2. The addresses that are new to the account; a confirmation is requested for those without one.
-    ), known AS (
+    -- 1. The addresses that are new to the account; a confirmation is requested for those without one.
+    known AS (
         INSERT INTO aliases_destinations AS destination
             (account_id, email, created_at, verified_at, wanted_at, asks)
         SELECT %(account_id)s::uuid, email, %(now)s::timestamptz, verified_at,
                CASE WHEN verified_at IS NULL THEN %(wanted_at)s::timestamptz END,
                CASE WHEN verified_at IS NULL AND %(wanted_at)s::timestamptz IS NOT NULL
                     THEN ARRAY[%(wanted_at)s::timestamptz] ELSE '{}' END
-        FROM wanted ORDER BY email
+        FROM (
+            -- 2. Each address, and when it was confirmed: the account's own now; another one with any of its
+            --    spellings, as case does not count; in a sandbox now. Not with a spelling of a paused one.
+            SELECT DISTINCT wanted.email, CASE WHEN known.is_paused THEN NULL WHEN lower(wanted.email) = %(own)s
+                THEN %(now)s ELSE coalesce(known.verified_at, %(verified_at)s::timestamptz) END AS verified_at
+            FROM unnest(%(emails)s::text[]) AS wanted (email) CROSS JOIN LATERAL (
+                SELECT min(verified_at) AS verified_at, bool_or(paused_at IS NOT NULL) AS is_paused
+                FROM aliases_destinations
+                WHERE account_id = %(account_id)s AND lower(email) = lower(wanted.email)
+            ) AS known
+        ) AS wanted ORDER BY email
         -- A known address whose request was cancelled before a message was sent is requested again.
         ON CONFLICT (account_id, email) DO UPDATE
         SET wanted_at = excluded.wanted_at,

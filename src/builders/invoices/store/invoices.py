@@ -33,8 +33,13 @@ COLUMNS = """
     void_reason
 """
 _LINE = "id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end"
-# The counter of the series stays locked until the transaction ends: the next issue waits for it, and a rollback
-# restores the number. Then the credit balance is locked (`payments.lock_balance`): `open_draft` uses it.
+# The counter stays locked until the transaction ends: the next issue waits for it, and a rollback restores it.
+COUNT = """
+    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 1)
+    ON CONFLICT (series) DO UPDATE SET last = known.last + 1
+    RETURNING last
+"""
+# Locks also the credit balance (`payments.lock_balance`): `open_draft` uses it.
 INSERT = f"""
     WITH draft AS (
         INSERT INTO invoices_invoices (
@@ -53,16 +58,10 @@ INSERT = f"""
             %(unit_amounts)s::numeric[], %(amounts)s::numeric[], %(tax_amounts)s::numeric[],
             %(period_starts)s::timestamptz[], %(period_ends)s::timestamptz[]
         ) WITH ORDINALITY AS line ({_LINE}, position)
-    ), counter AS (
-        INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 1)
-        ON CONFLICT (series) DO UPDATE SET last = known.last + 1
-        RETURNING last
-    ), balance AS (
-        INSERT INTO invoices_credit_locks AS balance (account_id, currency, turns)
-        SELECT %(account_id)s, %(currency)s, 1 FROM counter WHERE %(total)s::numeric > 0
-        ON CONFLICT (account_id, currency) DO UPDATE SET turns = balance.turns + 1
     )
-    SELECT last FROM counter
+    INSERT INTO invoices_credit_locks AS balance (account_id, currency, turns)
+    SELECT %(account_id)s, %(currency)s, 1 WHERE %(total)s::numeric > 0
+    ON CONFLICT (account_id, currency) DO UPDATE SET turns = balance.turns + 1
 """
 ALIAS_IDS = """
     ARRAY(
@@ -99,7 +98,6 @@ async def insert(
     row: dict[str, Any] = {
         "account_id": account_id,
         "id": invoice_id,
-        "series": series,
         **{name: getattr(new, name) for name in ("is_test", "currency", "promotion_id", "due_at")},
         "tax_rate": seller.pop("tax_rate"),
         "subtotal": totals.subtotal.amount,
@@ -120,7 +118,8 @@ async def insert(
         "period_starts": [line.period_start for line in lines],
         "period_ends": [line.period_end for line in lines],
     }
-    [(number,)] = await (await conn.execute(INSERT, row)).fetchall()
+    [(number,)] = await (await conn.execute(COUNT, {"series": series})).fetchall()
+    await conn.execute(INSERT, row)
     return int(number)
 
 

@@ -22,14 +22,16 @@ from builders.kit.values import clock, ids
 
 partitions.declare("kit_outbox", retention=timedelta(days=90))
 
+# Both from the parameters: Citus sends the rows of a CTE that another table gets to all nodes.
 INSERT = """
     WITH event AS (
         INSERT INTO kit_outbox (id, created_at, account_id, name, version, request_id, data)
         SELECT id, %(now)s, account_id, %(name)s, %(version)s, %(request_id)s, data
         FROM unnest(%(ids)s::uuid[], %(account_ids)s::uuid[], %(data)s::text[]) AS new (id, account_id, data)
-        RETURNING id, account_id, created_at
     )
-    INSERT INTO kit_outbox_pending (id, account_id, created_at) SELECT id, account_id, created_at FROM event
+    INSERT INTO kit_outbox_pending (id, account_id, created_at)
+    SELECT id, account_id, %(now)s
+    FROM unnest(%(ids)s::uuid[], %(account_ids)s::uuid[]) AS new (id, account_id)
 """
 
 DELETE = """
