@@ -21,6 +21,7 @@ GROUPS = {
     "tests/examples/": "demo",
     "tests/deployed/": "demo",
     "tests/cli/embedded/": "embedded",
+    "tests/citus/": "citus",  # they kill nodes
 }
 
 

@@ -50,7 +50,6 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "forwarding_reverse_names": [
         f"forwarding/store.py:{name}" for name in ("add_correspondent", "find_reply_route")
     ],
-    "invoices_series": ["invoices/store/invoices.py:INSERT"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
     "portfolio_team_tokens": [
         f"portfolio/team/store.py:{name}" for name in ("upsert_invite", "find_invite_by_token", "prune_invites")

@@ -31,7 +31,7 @@ OPEN: Mapping[str, Sequence[str]] = {
 }
 # Tables with triggers that are to be statements or constraints.
 TRIGGERED = {
-    *("invoices_credit", "invoices_invoices", "invoices_line_credits", "invoices_lines", "invoices_numbers"),
+    *("invoices_credit", "invoices_invoices", "invoices_line_credits", "invoices_lines"),
     *("invoices_payments", "portfolio_domains_tags", "portfolio_finance_sales", "portfolio_ledger_entries"),
 }
 # To be an UPDATE before the deletion.

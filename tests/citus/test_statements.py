@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import psycopg
 import pytest
-from psycopg.pq import ExecStatus
+from psycopg.pq import DiagnosticField, ExecStatus
+from psycopg.pq.abc import PGconn, PGresult
 
 from builders.kit.values import ids
 from tests.architecture.source import ROOT, sources
@@ -78,10 +79,10 @@ class Planner:
         self._types: dict[int, str] = dict(self.conn.execute(TYPES).fetchall())
 
     @property
-    def _pg(self) -> psycopg.pq.abc.PGconn:
+    def _pg(self) -> PGconn:
         return self.conn.pgconn
 
-    def _run(self, text: str, values: Sequence[bytes], types: Sequence[int]) -> psycopg.pq.PGresult:
+    def _run(self, text: str, values: Sequence[bytes], types: Sequence[int]) -> PGresult:
         self._pg.exec_(b"BEGIN")
         result = self._pg.exec_params(text.encode(), values, types)
         if self._pg.status != 0:  # the server process has ended
@@ -107,7 +108,7 @@ class Planner:
         return Plan(_kind(explained, lines), _error(executed))
 
 
-def _kind(explained: psycopg.pq.PGresult, lines: Sequence[str]) -> str:
+def _kind(explained: PGresult, lines: Sequence[str]) -> str:
     if explained.status != ExecStatus.TUPLES_OK:
         return "not explained"
     if not any("Custom Scan (Citus" in line for line in lines):
@@ -116,10 +117,10 @@ def _kind(explained: psycopg.pq.PGresult, lines: Sequence[str]) -> str:
     return "one shard" if max(tasks, default=1) <= 1 else "several shards"
 
 
-def _error(executed: psycopg.pq.PGresult) -> str | None:
+def _error(executed: PGresult) -> str | None:
     if executed.status in {ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK}:
         return None
-    state = (executed.error_field(psycopg.pq.DiagnosticField.SQLSTATE) or b"").decode()
+    state = (executed.error_field(DiagnosticField.SQLSTATE) or b"").decode()
     message = executed.error_message.decode().splitlines()[0]
     is_of_values = state[:2] in {DATA, CONSTRAINT} or "violates" in message  # Citus has no class for rows of a CTE
     return None if is_of_values else f"{state} {message}"

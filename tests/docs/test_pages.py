@@ -22,11 +22,14 @@ PAGES = [
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 # Of the scripts, not of the service: docs/how-to/run.md says what they are.
 OF_SCRIPTS = {"BUILDERS_VENV", "BUILDERS_PYTHON", "BUILDERS_SKIP_LINT", "BUILDERS_TEST_DATABASE_URL"}
-OF_TESTS = {"BUILDERS_DEPLOYED_URL", "BUILDERS_DEPLOYED_COMMAND", "BUILDERS_DEPLOYED_RECEIVER"}
+OF_TESTS = {
+    *("BUILDERS_DEPLOYED_URL", "BUILDERS_DEPLOYED_COMMAND", "BUILDERS_DEPLOYED_RECEIVER"),
+    *("BUILDERS_TEST_CITUS_URL", "BUILDERS_TEST_CITUS_NODE"),
+}
 OF_CLIENTS = {"BUILDERS_API_KEY", "BUILDERS_API_URL"}
 
 FOLDERS = (
-    *("src", "clients", "tests", "docs", "script", "bench", "soak", "lint", "examples"),
+    *("src", "clients", "tests", "docs", "script", "bench", "soak", "lint", "examples", "deploy"),
     *(".ci", ".github", "changelog.d"),
 )
 # Files that a page tells its reader to make.
