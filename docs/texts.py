@@ -14,6 +14,13 @@ SUMMARY = (
     "Builders is an automation API: programs claim mailbox and alias names on a catalog of domains through a "
     "sandbox (manifest, plan, promotion), run a portfolio of domains, and receive signed webhooks."
 )
+# What a program needs before it reads a page.
+CALLS = """A program sends its key in the header `X-API-Key`. A test key (`svc_test_…`) works on a sandbox, where
+nothing is charged or sent; a live key (`svc_live_…`) has real effects. A person creates keys at `/console/keys`,
+or lets a program ask for them: `POST /v1/auth/device/authorize`. To get names, send a manifest to
+`POST /v1/sandbox/plan`, show a person the plan and its price, and send its `digest` to `POST /v1/sandbox/promote`.
+A refusal says in `next_action` what to do. `GET /openapi.json?tag=sandbox` is the part of the OpenAPI document
+about plans; other tags are `catalog`, `aliases`, `webhooks`, `invoices` and `portfolio`."""
 # The folders of the documentation in reading order; `Optional` may be left out by a reader with little room.
 SECTIONS = {
     "Start": ("README.md", "docs/index.md"),
@@ -30,7 +37,8 @@ NOT_WHOLE = (
     "CHANGELOG.md",
 )  # of llms-full.txt: for those who change the code
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-_FIRST = re.compile(r"^(?!Before you begin|[#<|\[`!-])(\S.*?)(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
+# Paragraphs with text: no heading, table, list, picture, comment or code.
+_PARAGRAPH = re.compile(r"(?:\A|\n\n)(?!Before you begin|```|\d+\. |[#<|!-])(\S(?:.(?!\n\n))*.)", re.DOTALL)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
@@ -49,7 +57,7 @@ class Page(NamedTuple):
     @property
     def line(self) -> str:
         """Return its entry of llms.txt."""
-        found = _FIRST.search(self.text)
+        found = _PARAGRAPH.search(self.text)
         said = " ".join(_LINK.sub(r"\1", found[1] if found else "").split()).partition(". ")[0].rstrip(".:")
         return f"- [{self.title}]({ADDRESS}/{self.path})" + (f": {said}." if said else "")
 
@@ -87,7 +95,7 @@ def _paths(source: Path, place: str) -> Iterator[str]:
 def write_index(pages: Sequence[Page]) -> str:
     """Return llms.txt."""
     whole = "[llms-full.txt](/llms-full.txt) has all pages, [openapi.json](/openapi.json) the OpenAPI document."
-    parts = ["# Builders", f"> {SUMMARY}", whole]
+    parts = ["# Builders", f"> {SUMMARY}", CALLS, whole]
     for title, places in SECTIONS.items():
         lines = [each.line for each in pages if each.path.startswith(places)]
         parts += [f"## {title}", "\n".join(lines)]

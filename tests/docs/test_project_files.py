@@ -13,6 +13,7 @@ from builders.kit.process.version import VERSION
 ROOT = Path(__file__).parents[2]
 _HREF = re.compile(r"""\b(?:href|src)=["']?([^"'\s>]+)""")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+SENTENCE = re.compile(r"\): [A-Z0-9`].*[^:]\.$")  # of an entry of llms.txt: from a capital or a name to a period
 TOOLS = Path(sys.executable).parent
 
 
@@ -63,7 +64,10 @@ def test_the_pages_are_a_site_without_a_broken_link(tmp_path: Path) -> None:
     index = (tmp_path / "search" / "search_index.json").read_text(encoding="utf-8")
     assert "how-to/receive-webhooks.html" in index
     assert (tmp_path / "ARCHITECTURE.html").exists()
-    listed = re.findall(r"\]\(/guide/(\S+?)\)", (tmp_path / "llms.txt").read_text(encoding="utf-8"))
+    texts = (tmp_path / "llms.txt").read_text(encoding="utf-8")
+    assert [line for line in texts.splitlines() if line.startswith("- ") and not SENTENCE.search(line)] == []
+    assert all(word in texts for word in ("X-API-Key", "svc_test_", "/v1/sandbox/plan", "/v1/sandbox/promote"))
+    listed = re.findall(r"\]\(/guide/(\S+?)\)", texts)
     assert "docs/how-to/receive-webhooks.md" in listed
     assert [path for path in listed if not (tmp_path / path).exists()] == []
     assert list(dead_links(tmp_path)) == []

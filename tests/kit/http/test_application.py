@@ -3,11 +3,12 @@
 import base64
 import hashlib
 import html
+import json
 import re
 
 import pytest
 
-from builders.app import Service
+from builders.app import Service, read_document
 from builders.kit.http.application import make_app
 from builders.kit.process.version import REVISION
 from tests.cast import Client
@@ -88,6 +89,37 @@ async def test_the_document_is_served_unchanged(anyone: Client, service: Service
     assert document["info"]["version"] == REVISION
     assert "Problem" in document["components"]["schemas"]
     assert "/docs" not in document["paths"]
+
+
+@pytest.mark.parametrize("tag", [each["name"] for each in read_document()["tags"]])
+async def test_a_part_of_the_document_has_the_operations_of_a_tag(anyone: Client, tag: str) -> None:
+    part = (await anyone.get("/openapi.json", params={"tag": tag})).json()
+
+    every = operations(read_document())
+    assert operations(part).keys() == {name for name, each in every.items() if tag in each["tags"]}
+    assert [each["name"] for each in part["tags"]] == [tag]
+
+
+@pytest.mark.parametrize("tag", ["portfolio", "sandbox", "webhooks", "probes"])
+async def test_a_part_of_the_document_has_the_components_that_it_needs(anyone: Client, tag: str) -> None:
+    part = (await anyone.get("/openapi.json", params={"tag": tag})).json()
+
+    needed = set(re.findall(r'"#/components/(\w+/[^"]+)"', json.dumps(part)))
+    there = {f"{kind}/{name}" for kind, named in part["components"].items() for name in named}
+    schemes = {f"securitySchemes/{name}" for name in read_document()["components"]["securitySchemes"]}
+    assert there == needed | schemes
+
+
+async def test_the_part_about_plans_is_a_fraction_of_the_document(anyone: Client) -> None:
+    whole, part = await anyone.get("/openapi.json"), await anyone.get("/openapi.json?tag=sandbox")
+    assert len(part.content) < len(whole.content) / 3
+
+
+async def test_an_unknown_tag_is_refused_with_the_known_ones(anyone: Client) -> None:
+    answer = await anyone.get("/openapi.json?tag=names")
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"] == ["query", "tag"]
+    assert "sandbox" in answer.json()["detail"][0]["msg"]
 
 
 def test_every_reference_in_the_document_leads_somewhere(service: Service) -> None:

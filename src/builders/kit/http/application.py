@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -17,7 +18,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import RedirectResponse
 
 from builders.kit.errors import BadRequest, InternalError, Invalid, MethodNotAllowed, NotFound, Problem
-from builders.kit.http import error_pages, html
+from builders.kit.http import document_parts, error_pages, html
 from builders.kit.http.media_types import JSON
 from builders.kit.http.path_table import not_found
 from builders.kit.http.static_files import StaticFile
@@ -41,17 +42,7 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
     )
     app.state = _State()
 
-    def write_document() -> tuple[str, dict[str, str]]:
-        text = json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":"))
-        return text, {"Content-Type": "application/json"}
-
-    def write_page() -> tuple[str, dict[str, str]]:
-        text = render(app.openapi())
-        return text, {"Content-Type": html.MEDIA_TYPE, "Content-Security-Policy": html.policy(text)}
-
-    app.state.texts = _Written(write_document), _Written(write_page)
-    for path, text in zip(("/openapi.json", "/docs"), app.state.texts, strict=True):
-        app.add_route(path, text.respond, include_in_schema=False)
+    _add_document(app)
 
     async def send_asset(request: Request) -> Response:
         asset = html.find_asset(request.path_params["name"])
@@ -66,6 +57,35 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
     for path in ("/docs/", "/redoc", "/redoc/"):
         app.add_route(path, _redirect, include_in_schema=False)
     return app
+
+
+def _add_document(app: FastAPI) -> None:
+    """Serve the OpenAPI document, its parts by tag, and the page that shows it."""
+
+    def write_document(part: str | None = None) -> tuple[str, dict[str, str]]:
+        whole = app.openapi()
+        shown = whole if part is None else document_parts.take_part(whole, part)
+        return json.dumps(shown, ensure_ascii=False, separators=(",", ":")), {"Content-Type": "application/json"}
+
+    def write_page() -> tuple[str, dict[str, str]]:
+        text = render(app.openapi())
+        return text, {"Content-Type": html.MEDIA_TYPE, "Content-Security-Policy": html.policy(text)}
+
+    app.state.texts = whole, page = _Written(write_document), _Written(write_page)
+    parts: dict[str, _Written] = {}  # by tag
+
+    async def send_document(request: Request) -> Response:
+        tag = request.query_params.get("tag")
+        if tag is None:
+            return await whole.respond(request)
+        known = await asyncio.to_thread(lambda: document_parts.list_tags(app.openapi()))
+        if tag not in known:
+            message = f"There is no such tag. The tags are {', '.join(known)}."
+            return error_pages.respond(request.scope, Invalid(("query", "tag"), message, "tag_unknown"))
+        return await parts.setdefault(tag, _Written(partial(write_document, tag))).respond(request)
+
+    app.add_route("/openapi.json", send_document, include_in_schema=False)
+    app.add_route("/docs", page.respond, include_in_schema=False)
 
 
 async def _redirect(_: Request) -> Response:
