@@ -94,6 +94,10 @@ def test_the_workflow_of_hosted_ci_is_valid_and_calls_our_scripts() -> None:
     assert all((ROOT / each).exists() for each in scripts)
 
 
+def test_the_cluster_of_containers_is_valid() -> None:
+    run(TOOLS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", ROOT / "deploy/citus/compose.yaml")
+
+
 def test_the_local_hooks_call_our_scripts() -> None:
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     scripts = re.findall(r"entry: (\S+)", hooks)
