@@ -1,7 +1,8 @@
 """The statements that a request sends to PostgreSQL, and why it sends each.
 
 A package reads its own tables only, so what several packages have takes several statements. What is decided under
-a lock is read after it, to see what its former holder committed.
+a lock is read after it, to see what its former holder committed. Rows of two tables have two statements: Citus
+sends the rows of a CTE that another table gets to all nodes.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -55,12 +56,13 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
         "skeletons, locked in one order",
         "SAVEPOINT: if a name is refused, the others are given back",
         "names",
+        "skeletons: their numbers of names",
         "RELEASE",
         "domains of the account, compared with the plan",
         "domains of the catalog, compared with the plan",
         "aliases, compared with the plan",
         "overdue invoice",
-        "promotion with its steps",
+        *("promotion", "steps"),
         "audit",
         "COMMIT: a crash of a batch finds the promotion",
         "BEGIN",
@@ -70,7 +72,7 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
         "overdue invoice: a batch can run long after the start",
         "released aliases, locked: none can be continued meanwhile",
         "reserved names, claimed",
-        "aliases, unless a key is taken",
+        *("keys of other aliases", "aliases"),
         "account: its own address is confirmed",
         "destinations",
         "event",
@@ -80,7 +82,8 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
         "event",
         "claims, locked: a release can have undone one",
         "account: the buyer",
-        "draft, with its number and the lock of the credit",
+        "counter of the series: on a node of its own",
+        "draft, and the lock of the credit",
         "number: it leads to the invoice, from another shard",
         "invoice, with the credit after the lock",
         "event",
