@@ -159,6 +159,7 @@ PUBLIC_BEYOND: frozenset[str] = frozenset(
         "POST /v1/auth/login/page",
         "POST /v1/auth/device/authorize",
         "POST /v1/auth/device/token",
+        "POST /v1/auth/leaked-keys",
         "POST /v1/account/email-verification/confirm/page",
         "POST /v1/leads/confirm/page",
         "GET /v1/aliases/destinations/confirm",

@@ -5,6 +5,7 @@ from datetime import date
 
 from builders.mail.templates import (
     ApiKeyCreated,
+    ApiKeyLeaked,
     ApprovalPolicyChanged,
     ApprovalSummary,
     DestinationBounced,
@@ -116,6 +117,13 @@ EMAILS: tuple[EmailTemplate, ...] = (
         prefix="svc_live_4fGh7Kq2LmN8",
         replaced="svc_live_9sTu3Wx5YzA1",
         made_at="2026-01-05 09:30 UTC",
+    ),
+    ApiKeyLeaked(
+        label="ci",
+        kind="live",
+        prefix="svc_live_4fGh7Kq2LmN8",
+        last_used="2026-01-05 09:12 UTC",
+        revoked_at="2026-01-05 09:30 UTC",
     ),
     DeviceKeysCreated(
         host="ada-laptop",

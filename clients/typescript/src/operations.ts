@@ -46,6 +46,7 @@ export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "POST /v1/auth/device/code": {"id": "auth_open_request", "scope": "plans:approve", "required": ["user_code"]},
   "POST /v1/auth/login/redeem": {"id": "auth_redeem_login", "public": true},
   "POST /v1/auth/login/page": {"id": "auth_redeem_page", "public": true, "form": true, "replies": {"200": ["text/html"], "303": []}},
+  "POST /v1/auth/leaked-keys": {"id": "auth_report_leaked_key", "public": true, "required": ["key"]},
   "POST /v1/auth/login": {"id": "auth_request_login", "public": true, "required": ["email"]},
   "GET /v1/auth/login": {"id": "auth_show_login", "public": true, "replies": {"200": ["text/html"]}},
   "GET /v1/catalog/check": {"id": "catalog_check", "public": true},

@@ -16,6 +16,7 @@ from builders.identity import (
     accounts,
     issuer_sign_in,
     keys,
+    leaks,
     schemas,
     scopes,
     sessions,
@@ -36,6 +37,7 @@ from builders.identity.records import (
     AuditAction,
     Client,
     KeyKind,
+    LeakReport,
     ListedKey,
     MailedCode,
     MailedLink,
@@ -165,6 +167,7 @@ def _by_address(name: str, quota: int, counts: str) -> Policy:
 LOGIN = _by_address("login", 10, "Requests for codes and links.")
 REDEEM = _by_address("login_redeem", 20, "Attempts to redeem codes and links.")
 LOGIN_AS = _by_address("login_as", 10, "Attempts to redeem login-as grants.")
+LEAKS = _by_address("leaked_keys", 60, "Reports about leaked keys.")
 
 
 def login_client(request: Request) -> Client:
@@ -211,6 +214,15 @@ Reader = Annotated[Caller, needs("account:read")]
 SessionOwner = Annotated[Caller, needs("account:read", effect=Effect.AUTHORITY, support=())]
 Writer = Annotated[Caller, needs("account:write", effect=Effect.AUTHORITY, support=())]
 JWKS_MAX_AGE_S = 300
+
+
+@router.post("/leaked-keys", openapi_extra=BEYOND_SPEC, dependencies=[rate_limit(LEAKS), WITHOUT_IDEMPOTENCY])
+async def report_leaked_key(body: schemas.LeakedKey, conn: Tx) -> LeakReport:
+    """Revoke an API key that you found, whoever it belongs to. Its account gets an email.
+
+    A repeated report changes nothing. Every process refuses the key within a second.
+    """
+    return await leaks.revoke_leaked(conn, text=body.key)
 
 
 @router.get("/session")

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.identity import drafts, issuer_sign_in, keys, sessions
+from builders.identity import drafts, issuer_sign_in, keys, leaks, sessions
 from builders.identity.devices import service as devices
 from builders.kit.db import batches
 from builders.kit.jobs import queue
@@ -30,6 +30,15 @@ async def mail_new_key(context: JobContext, account_id: str, key_id: str, replac
             account_id=UUID(account_id),
             key_id=UUID(key_id),
             replaced_id=ids.parse(replaced_id),
+        )
+
+
+@queue.app.task(name=leaks.MAIL_LEAKED_KEY, retry=queue.RETRY, pass_context=True)
+async def mail_leaked_key(context: JobContext, account_id: str, key_id: str) -> None:
+    """Notify the account of its key that was found."""
+    async with queue.database(context).transaction() as conn:
+        await leaks.send_notice(
+            conn, keyring=queue.keyring(context), account_id=UUID(account_id), key_id=UUID(key_id)
         )
 
 

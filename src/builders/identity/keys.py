@@ -116,10 +116,12 @@ async def count_active(conn: Conn, *, account_id: UUID) -> int:
     return await store.count_active(conn, account_id=account_id, now=clock.now())
 
 
-async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: KeyKind, actor: Actor) -> ApiKey:
+async def revoke_key(
+    conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: KeyKind, actor: Actor, reason: str | None = None
+) -> ApiKey:
     """Revoke a key and publish api_key.revoked; leave a revoked key unchanged.
 
-    Raise KeyNotFound, and LiveKeyRequired when a test key revokes a live one.
+    The audit entry has the reason. Raise KeyNotFound, and LiveKeyRequired when a test key revokes a live one.
     """
     now, any_kind = clock.now(), revoked_by is KeyKind.LIVE
     before = await get_key(conn, account_id=account_id, key_id=key_id)
@@ -129,7 +131,8 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: 
         raise LiveKeyRequired("A test key can revoke only test keys.")
     if revoked.revoked_at == now:  # else an earlier or concurrent request revoked it, and published the event
         await outbox.publish(conn, KEY_REVOKED, account_id=account_id, data=_event_data(revoked))
-        await _record_audit(conn, revoked, account_id, actor, AuditAction.API_KEY_REVOKED)
+        more = {} if reason is None else {"reason": reason}
+        await _record_audit(conn, revoked, account_id, actor, AuditAction.API_KEY_REVOKED, **more)
     return revoked
 
 

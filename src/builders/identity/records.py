@@ -141,6 +141,15 @@ class NewApiKey(CreatedKey):
     secret: Annotated[str, doc("The key itself."), ONCE] = field(repr=False)
 
 
+@resource("LeakedKeyReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakReport:
+    """What a report about a leaked key did."""
+
+    revoked: Annotated[bool, doc("Whether the key worked until now; then it is revoked.")]
+    prefix: Annotated[str | None, doc("The public beginning of the key; null for a key that does not exist.")]
+
+
 @resource("ScopeReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:

@@ -54,6 +54,14 @@ class ApiKeyRotate(Body, extra="forbid"):
     ] = 24
 
 
+class LeakedKey(Body, extra="forbid"):
+    """An API key that was found where it should not be."""
+
+    key: Annotated[
+        str, Field(min_length=1, max_length=200, description="The whole key, `svc_live_…` or `svc_test_…`.")
+    ]
+
+
 class ActorReply(Reply):
     """The actor of an action."""
 

@@ -76,6 +76,17 @@ class ApiKeyCreated(EmailTemplate, name="api_key_created", subject="A new {kind}
 
 
 @dataclass(frozen=True, kw_only=True)
+class ApiKeyLeaked(EmailTemplate, name="api_key_leaked", subject="Revoked because it was found: {label}"):
+    """Notifies an account of an API key that somebody found and reported."""
+
+    label: str
+    kind: str
+    prefix: str
+    last_used: str | None
+    revoked_at: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeviceKeysCreated(EmailTemplate, name="device_keys_created", subject="Keys for {host} were made"):
     """Notifies an account of the keys of a machine that a person connected."""
 

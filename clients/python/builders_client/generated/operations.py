@@ -378,6 +378,15 @@ _ALL = (
         replies={200: ("text/html",), 303: ()},
     ),
     Operation(
+        "auth_report_leaked_key",
+        "auth",
+        "report_leaked_key",
+        "POST",
+        "/v1/auth/leaked-keys",
+        required=("key",),
+        public=True,
+    ),
+    Operation(
         "auth_request_login",
         "auth",
         "request_login",

@@ -11,6 +11,7 @@ from builders_client.generated.bodies.auth import (
     DeviceCodeRequest,
     DeviceDecisionCreate,
     DeviceTokenRequest,
+    LeakedKey,
     LoginAsRedeemRequest,
     LoginRedeem,
     LoginRequest,
@@ -20,6 +21,7 @@ from builders_client.generated.models.auth import (
     DeviceKeysReply,
     DeviceRequestReply,
     JwksReply,
+    LeakedKeyReply,
     LoginReply,
     LogoutReply,
     SessionItem,
@@ -240,6 +242,18 @@ class AsyncAuth:
         Requires no credentials.
         """
         return await self._client.send("auth_redeem_page", File, body=body)
+
+    async def report_leaked_key(
+        self,
+        **body: Unpack[LeakedKey],
+    ) -> LeakedKeyReply:
+        """Revoke an API key that you found, whoever it belongs to. Its account gets an email.
+
+        A repeated report changes nothing. Every process refuses the key within a second.
+
+        Requires no credentials.
+        """
+        return await self._client.send("auth_report_leaked_key", LeakedKeyReply, body=body)
 
     async def request_login(
         self,

@@ -43,6 +43,13 @@ class DeviceTokenRequest(TypedDict):
     """The grant of RFC 8628; optional."""
 
 
+class LeakedKey(TypedDict):
+    """An API key that was found where it should not be. Unknown members are refused."""
+
+    key: str
+    """The whole key, `svc_live_…` or `svc_test_…`."""
+
+
 class LoginAsRedeemRequest(TypedDict):
     """The text of a login-as grant."""
 

@@ -62,6 +62,15 @@ class JwksReply(Model):
     """The current key and those whose tokens are still valid."""
 
 
+class LeakedKeyReply(Model):
+    """What a report about a leaked key did."""
+
+    revoked: bool
+    """Whether the key worked until now; then it is revoked."""
+    prefix: str | None
+    """The public beginning of the key; null for a key that does not exist."""
+
+
 class LogoutReply(Model):
     """The session has ended."""
 

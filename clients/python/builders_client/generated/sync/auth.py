@@ -9,6 +9,7 @@ from builders_client.generated.bodies.auth import (
     DeviceCodeRequest,
     DeviceDecisionCreate,
     DeviceTokenRequest,
+    LeakedKey,
     LoginAsRedeemRequest,
     LoginRedeem,
     LoginRequest,
@@ -18,6 +19,7 @@ from builders_client.generated.models.auth import (
     DeviceKeysReply,
     DeviceRequestReply,
     JwksReply,
+    LeakedKeyReply,
     LoginReply,
     LogoutReply,
     SessionItem,
@@ -236,6 +238,18 @@ class Auth:
         Requires no credentials.
         """
         return self._client.send("auth_redeem_page", File, body=body)
+
+    def report_leaked_key(
+        self,
+        **body: Unpack[LeakedKey],
+    ) -> LeakedKeyReply:
+        """Revoke an API key that you found, whoever it belongs to. Its account gets an email.
+
+        A repeated report changes nothing. Every process refuses the key within a second.
+
+        Requires no credentials.
+        """
+        return self._client.send("auth_report_leaked_key", LeakedKeyReply, body=body)
 
     def request_login(
         self,
