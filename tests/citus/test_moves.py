@@ -62,6 +62,10 @@ class Writer:
 async def distributed(url: str, settings: Settings) -> AsyncIterator[Service]:
     """Return a service on a database of its own, which can get further nodes."""
     with cluster.distributed_database(url) as conninfo:
+        # The administrator of the tests is the role of the service.
+        with psycopg.connect(conninfo, autocommit=True) as conn:
+            names = map(sql.Identifier, (conn.info.user, conn.info.dbname))
+            conn.execute(sql.SQL("ALTER ROLE {} IN DATABASE {} RESET ALL").format(*names))
         own = {"database_url": SecretStr(conninfo), "database_answer_timeout_s": 30.0, "statement_timeout_s": 30.0}
         app = create_app(settings.model_copy(update=own))
         async with lifespan(app.api):
