@@ -25,7 +25,7 @@ RESTORED = "Nothing was saved, because you had to sign in. The form has what you
 
 
 async def end_sessions(owner: Person, conn: Conn) -> None:
-    await conn.execute("UPDATE identity_sessions SET revoked_at = now() WHERE account_id = %s", [owner.account.id])
+    await conn.execute("UPDATE identity_sessions SET ended_at = now() WHERE account_id = %s", [owner.account.id])
     clock.move(timedelta(minutes=1))  # the process knows the session no longer
 
 

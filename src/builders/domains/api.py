@@ -68,7 +68,7 @@ async def list_domains(caller: Reader, conn: Reads, page: PageQuery, q: Containi
     )
 
 
-@router.get("/claimable", response_model=PageReply[schemas.ClaimableReply])
+@router.get("/claimable", response_model=PageReply[Claimable])
 async def list_claimable(
     caller: Reader, conn: Reads, current: Current, page: PageQuery, request: Request
 ) -> Page[Claimable]:

@@ -7,14 +7,24 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import StrictBool, StringConstraints
+from pydantic import StrictBool, StringConstraints, field_serializer
 
-from builders.aliases.records import LIVE, Rules, SeparatorPolicy
-from builders.catalog.records import MailMode, Price
+from builders.aliases.records import LIVE, PriceInterval, Rules, SeparatorPolicy
+from builders.catalog.records import MailMode, Price, PriceTier
 from builders.kit.limits import maximums
 from builders.kit.values import texts
-from builders.kit.values.docs import EventManifest, EventManifestKey, ManifestKey, ManifestName, UpdatedAt, doc
+from builders.kit.values.docs import (
+    EventManifest,
+    EventManifestKey,
+    Interval,
+    ManifestKey,
+    ManifestName,
+    SeparatorRule,
+    UpdatedAt,
+    doc,
+)
 from builders.kit.values.domain_names import DomainName, unicode_of
+from builders.kit.values.money import CurrencyCode, ExactAmount
 from builders.kit.values.resources import HIDDEN, resource
 from builders.kit.values.texts import checked
 
@@ -298,18 +308,47 @@ class DomainChange(DomainSettings):
     manifest_key: str | None
 
 
+@resource("ClaimablePriceReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimablePrice:
+    """The price of a name."""
+
+    amount: ExactAmount
+    currency: Annotated[CurrencyCode, doc("ISO 4217.")]
+    interval: Annotated[PriceInterval, doc(Interval)]
+    tier: Annotated[PriceTier, doc("Price class of the domain.")]
+
+
+@resource(
+    "ClaimableReply",
+    computed={
+        "unicode": "The domain in Unicode; null if it is the same.",
+        "min_local_length": "Minimum length of a local part.",
+        "separator_policy": SeparatorRule,
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimable:
     """A domain on which the account can claim names."""
 
-    domain: str  # A-label
-    source: Literal["account", "catalog"]
-    mail_mode: MailMode
-    categories: Sequence[str] = ()
-    price: Price | None = None  # None: names cost nothing
-    rules: Rules
-    rank: int = 0  # in the catalog
-    remaining: int | None = None  # names that can still be claimed; None: no such limit
+    domain: DomainName
+    source: Annotated[
+        Literal["account", "catalog"], doc("`account` for a domain of your own, `catalog` for one of the vendor.")
+    ]
+    mail_mode: Annotated[MailMode, doc("Whether names can be mailboxes, aliases, or both.")]
+    categories: Annotated[
+        Sequence[str], doc("Slugs of its categories, the main one first; empty for a domain of your own.")
+    ] = ()
+    price: Annotated[Price | None, doc("Price of a name; null: free of charge.")] = None
+    rules: Annotated[Rules, doc("Rules for local parts on this domain.")]
+    rank: Annotated[int, HIDDEN] = 0  # in the catalog
+    remaining: Annotated[int | None, doc("Number of names that can still be claimed; null: no limit.")] = None
+
+    @field_serializer("price")
+    def _show_price(self, price: Price | None) -> ClaimablePrice | None:
+        if price is None:
+            return None
+        return ClaimablePrice(**price.money.to_wire(), interval=price.interval, tier=price.tier)
 
     @property
     def unicode(self) -> str | None:

@@ -1,18 +1,14 @@
 """Bodies and replies about account domains, and about domains on which an account can claim names."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictBool
 
-from builders.aliases.records import PriceInterval, Rules, SeparatorPolicy
-from builders.catalog.records import MailMode, PriceTier
 from builders.domains.records import AccountDomain, DomainSettings, ProofFinding, ProofSeen
 from builders.kit.http.bodies import Body, PatchBody, Reply
 from builders.kit.http.members import create_of, patch_of, written_of
-from builders.kit.values.docs import Interval, SeparatorRule, doc
-from builders.kit.values.domain_names import DomainName
-from builders.kit.values.money import CurrencyCode, ExactAmount
+from builders.kit.values.docs import doc
 from builders.kit.values.resources import extended, resource
 
 AccountDomainWritten = written_of(AccountDomain)
@@ -59,31 +55,3 @@ def verified(domain: AccountDomain, proof: ProofFinding) -> AccountDomainVerifie
     missing = None if proof.seen is ProofSeen.FOUND else domain.challenge_value
     checked = ProofFindingReply(status=proof.seen, found=list(proof.found), missing=missing)
     return extended(AccountDomainVerified, domain, checked=checked)
-
-
-class ClaimablePriceReply(Reply):
-    """The price of a name."""
-
-    amount: ExactAmount
-    currency: Annotated[CurrencyCode, doc("ISO 4217.")]
-    interval: Annotated[PriceInterval, doc(Interval)]
-    tier: Annotated[PriceTier, doc("Price class of the domain.")]
-
-
-class ClaimableReply(Reply):
-    """A domain on which the account can claim names."""
-
-    domain: DomainName
-    unicode: Annotated[str | None, doc("The domain in Unicode; null if it is the same.")]
-    source: Annotated[
-        Literal["account", "catalog"], doc("`account` for a domain of your own, `catalog` for one of the vendor.")
-    ]
-    mail_mode: Annotated[MailMode, doc("Whether names can be mailboxes, aliases, or both.")]
-    categories: Annotated[
-        list[str], doc("Slugs of its categories, the main one first; empty for a domain of your own.")
-    ]
-    price: Annotated[ClaimablePriceReply | None, doc("Price of a name; null: free of charge.")]
-    min_local_length: Annotated[int, doc("Minimum length of a local part.")]
-    separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)]
-    rules: Annotated[Rules, doc("Rules for local parts on this domain.")]
-    remaining: Annotated[int | None, doc("Number of names that can still be claimed; null: no limit.")]

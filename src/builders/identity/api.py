@@ -45,6 +45,7 @@ from builders.identity.records import (
     NewSession,
     Principal,
     Scope,
+    Session,
 )
 from builders.kit.callers import Caller, FreshSignInRequired, PersonRequired, require_person
 from builders.kit.db.connections import Pool, Reads, Tx
@@ -249,24 +250,21 @@ async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secu
     return html.page("You are signed out", links=[html.HOME_LINK], headers=answer.headers)
 
 
-@router.get("/sessions", response_model=PageReply[schemas.SessionItem], openapi_extra=BEYOND_SPEC)
-async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.SessionItem]:
+@router.get("/sessions", response_model=PageReply[Session], openapi_extra=BEYOND_SPEC)
+async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[Session]:
     """List the account's active sessions, newest first, with support sessions; none with a test key."""
-    found = await sessions.list_sessions(conn, account_id=caller.account_id, page=page)
-    items = [schemas.session_item(each, caller) for each in found.items]
-    return Page(items=items, next_cursor=found.next_cursor)
+    return await sessions.list_sessions(conn, account_id=caller.account_id, page=page)
 
 
 @router.delete("/sessions/{session_id}", responses=problems(PersonRequired, FreshSignInRequired), **STOP)
-async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
+async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> Session:
     """End a session of the account; every process refuses its token within a second.
 
     While plans of the account need an approval, only a person who has signed in lately ends another session.
     """
-    ended = await sessions.end_session(
+    return await sessions.end_session(
         conn, account_id=caller.account_id, session_id=session_id, actor=caller.actor
     )
-    return schemas.session_item(ended, caller)
 
 
 @jwks_router.get(

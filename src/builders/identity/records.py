@@ -8,13 +8,13 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AwareDatetime, StringConstraints
+from pydantic import AwareDatetime, StringConstraints, field_serializer
 
 from builders.kit.callers import Impersonation
 from builders.kit.limits import maximums
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
-from builders.kit.values.resources import HIDDEN, ONCE, resource
+from builders.kit.values.resources import HIDDEN, OF_CALLER, ONCE, extended, resource
 
 MAX_LABEL = 120  # characters
 Label = Annotated[
@@ -168,21 +168,58 @@ class SessionKind(StrEnum):
     LOGIN_AS = "login_as"  # support redeemed a login-as grant
 
 
+@resource("SessionAct")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """Who acts for the account (RFC 8693, 4.1)."""
+
+    sub: Annotated[str, doc("Name of the vendor's employee (RFC 8693, `act`).")]
+
+
+@resource("SessionImpersonation", computed={"act": "Who acts for the account."})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportSession(Impersonation):
+    """The vendor's support signed in as the account with a login-as grant."""
+
+    expires_at: Annotated[datetime, doc("When the session ends; it is not renewed.")]
+
+    @property
+    def act(self) -> Act:
+        """Return who acts for the account."""
+        return Act(sub=self.operator)
+
+
+@resource("SessionItem")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A session: its access token is valid until the session ends."""
+    """A session of the account."""
 
-    id: UUID  # the token's jti
-    account_id: UUID
-    kind: SessionKind
-    created_at: datetime
-    expires_at: datetime
-    revoked_at: datetime | None = None
-    address: str | None = None
-    user_agent: str | None = None
-    impersonation: Impersonation | None = None  # set for LOGIN_AS only
-    signed_in_by: str | None = None  # MAIL_CODE, MAIL_LINK or the issuer; set for LOGIN only
-    authenticated_at: datetime | None = None  # when the person proved who they are; None: not known
+    # The `jti` of the token, which is valid until the session ends.
+    id: Annotated[UUID, doc("Identifier of the session, for `DELETE /v1/auth/sessions/{session_id}`.")]
+    account_id: Annotated[UUID, HIDDEN]
+    kind: Annotated[
+        SessionKind, doc("A person's login, a token made by the operator, or support signed in as the account.")
+    ]
+    created_at: Annotated[datetime, doc("When the session was opened.")]
+    expires_at: Annotated[datetime, doc("When the session expires.")]
+    ended_at: Annotated[datetime | None, doc("When it was ended before its expiry.")] = None
+    address: Annotated[str | None, doc("IP address of the client that opened it.")] = None
+    user_agent: Annotated[str | None, doc("`User-Agent` of the browser that opened it; null when unknown.")] = None
+    # Set for LOGIN_AS only.
+    impersonation: Annotated[
+        Impersonation | None, doc("Set when the vendor's support opened it; null otherwise.")
+    ] = None
+    # MAIL_CODE, MAIL_LINK or the issuer; set for LOGIN only.
+    signed_in_by: Annotated[
+        str | None, doc("How the person signed in: `mail_code`, `mail_link`, or the issuer; null for other kinds.")
+    ] = None
+    # When the person proved who they are; None: not known.
+    authenticated_at: Annotated[datetime | None, HIDDEN] = None
+    current: Annotated[bool, doc("Whether it is the session of this request."), OF_CALLER] = False
+
+    @field_serializer("impersonation")
+    def _show_impersonation(self, grant: Impersonation | None) -> SupportSession | None:
+        return None if grant is None else extended(SupportSession, grant, expires_at=self.expires_at)
 
 
 MAIL_CODE, MAIL_LINK = "mail_code", "mail_link"  # no issuer is called so: an issuer is a URL

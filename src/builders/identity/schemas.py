@@ -18,15 +18,15 @@ from builders.identity.records import (
     MailedLink,
     Preset,
     Principal,
-    Session,
-    SessionKind,
+    SupportSession,
 )
-from builders.kit.callers import Caller, Impersonation
+from builders.kit.callers import Caller
 from builders.kit.http import forms
 from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.members import create_of, written_of
 from builders.kit.values import texts
 from builders.kit.values.docs import Livemode, doc
+from builders.kit.values.resources import extended
 from builders.kit.values.texts import checked
 
 ApiKeyCreated = written_of(CreatedKey, "ApiKeyCreated")
@@ -114,23 +114,6 @@ class SessionStart(Reply):
     created_at: Annotated[datetime, doc("When the session was opened.")]
 
 
-class SessionAct(Reply):
-    """Who acts for the account (RFC 8693, 4.1)."""
-
-    sub: Annotated[str, doc("Name of the vendor's employee (RFC 8693, `act`).")]
-
-
-class SessionImpersonation(Reply):
-    """The vendor's support signed in as the account with a login-as grant."""
-
-    grant_id: Annotated[UUID, doc("Identifier of the login-as grant.")]
-    operator: Annotated[str, doc("Name of the vendor's employee.")]
-    reason: Annotated[str, doc("The reason that support stated.")]
-    expires_at: Annotated[datetime, doc("When the session ends; it is not renewed.")]
-    may_write: Annotated[bool, doc("Whether the session may change data.")]
-    act: Annotated[SessionAct, doc("Who acts for the account.")]
-
-
 class SessionReply(Reply):
     """The caller: the account, its credentials and their scopes."""
 
@@ -149,28 +132,7 @@ class SessionReply(Reply):
     livemode: Livemode
     expires_at: Annotated[datetime | None, doc("When these credentials end; null: never.")]
     impersonation: Annotated[
-        SessionImpersonation | None, doc("The support session; null when the account's owner makes the request.")
-    ]
-
-
-class SessionItem(Reply):
-    """A session of the account."""
-
-    id: Annotated[UUID, doc("Identifier of the session, for `DELETE /v1/auth/sessions/{session_id}`.")]
-    kind: Annotated[
-        SessionKind, doc("A person's login, a token made by the operator, or support signed in as the account.")
-    ]
-    created_at: Annotated[datetime, doc("When the session was opened.")]
-    expires_at: Annotated[datetime, doc("When the session expires.")]
-    ended_at: Annotated[datetime | None, doc("When it was ended before its expiry.")]
-    address: Annotated[str | None, doc("IP address of the client that opened it.")]
-    user_agent: Annotated[str | None, doc("`User-Agent` of the browser that opened it; null when unknown.")]
-    signed_in_by: Annotated[
-        str | None, doc("How the person signed in: `mail_code`, `mail_link`, or the issuer; null for other kinds.")
-    ]
-    current: Annotated[bool, doc("Whether it is the session of this request.")]
-    impersonation: Annotated[
-        SessionImpersonation | None, doc("Set when the vendor's support opened it; null otherwise.")
+        SupportSession | None, doc("The support session; null when the account's owner makes the request.")
     ]
 
 
@@ -200,6 +162,7 @@ class JwksReply(Reply):
 def session_reply(principal: Principal, caller: Caller) -> SessionReply:
     """Return the reply for the caller."""
     account, key, session, actor = principal.account, principal.key, principal.session, caller.actor
+    grant = caller.impersonation
     return SessionReply(
         method=caller.method,
         account=SessionAccount.from_record(account, email_verified=account.email_verified_at is not None),
@@ -212,24 +175,8 @@ def session_reply(principal: Principal, caller: Caller) -> SessionReply:
         mode=caller.mode,
         livemode=caller.is_live,
         expires_at=caller.expires_at,
-        impersonation=caller.expires_at and _support(caller.impersonation, caller.expires_at),
+        impersonation=grant and extended(SupportSession, grant, expires_at=caller.expires_at),
     )
-
-
-def session_item(session: Session, caller: Caller) -> SessionItem:
-    """Return the session as an item of the list."""
-    return SessionItem.from_record(
-        session,
-        ended_at=session.revoked_at,
-        current=session.id == caller.session_id,
-        impersonation=_support(session.impersonation, session.expires_at),
-    )
-
-
-def _support(grant: Impersonation | None, expires_at: datetime) -> SessionImpersonation | None:
-    if grant is None:
-        return None
-    return SessionImpersonation.from_record(grant, expires_at=expires_at, act=SessionAct(sub=grant.operator))
 
 
 Address = Annotated[

@@ -3,11 +3,12 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from builders.kit.errors import Problem
 from builders.kit.values import clock
+from builders.kit.values.docs import doc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +84,10 @@ def require_fresh_person(actor: Actor, *, account_id: UUID) -> None:
 class Impersonation:
     """A session in which an operator is signed in as the account, by a login-as grant."""
 
-    grant_id: UUID
-    operator: str
-    reason: str
-    may_write: bool = False
+    grant_id: Annotated[UUID, doc("Identifier of the login-as grant.")]
+    operator: Annotated[str, doc("Name of the vendor's employee.")]
+    reason: Annotated[str, doc("The reason that support stated.")]
+    may_write: Annotated[bool, doc("Whether the session may change data.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ CREATE TABLE identity_sessions (
     kind text NOT NULL CHECK (kind IN ('login', 'token', 'login_as')),
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL CHECK (expires_at > created_at),
-    revoked_at timestamptz,
+    ended_at timestamptz, -- before its expiry
     address text, -- of the client that opened it, so that its holder recognizes it in the list
     user_agent text,
     signed_in_by text, -- of login alone: mail_code, mail_link or the issuer

@@ -23,7 +23,7 @@ INSERT_SESSION = """
             %(signed_in_by)s, %(authenticated_at)s, %(grant_id)s, %(operator)s, %(reason)s, %(may_write)s)
 """
 SESSION_COLUMNS = """
-    account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, signed_in_by, authenticated_at,
+    account_id, id, kind, created_at, expires_at, ended_at, address, user_agent, signed_in_by, authenticated_at,
     grant_id, operator, reason, may_write
 """
 
@@ -47,26 +47,26 @@ async def insert_session(conn: Conn, *, session: Session) -> None:
 find_session = query(f"""
     SELECT {SESSION_COLUMNS}
     FROM identity_sessions
-    WHERE account_id = %(account_id)s AND id = %(session_id)s AND revoked_at IS NULL AND expires_at > %(now)s
+    WHERE account_id = %(account_id)s AND id = %(session_id)s AND ended_at IS NULL AND expires_at > %(now)s
 """).one(_session)
 list_sessions = query(f"""
     SELECT {SESSION_COLUMNS}
     FROM identity_sessions
-    WHERE account_id = %(account_id)s AND id < %(before)s AND revoked_at IS NULL AND expires_at > %(now)s
+    WHERE account_id = %(account_id)s AND id < %(before)s AND ended_at IS NULL AND expires_at > %(now)s
     ORDER BY id DESC LIMIT %(limit)s
 """).all(_session)
 # By its id or its grant; None when it does not exist or has ended.
 # Only an active session is ended: if two statements are concurrent, one returns it.
 end_session = query(f"""
-    UPDATE identity_sessions SET revoked_at = %(now)s
+    UPDATE identity_sessions SET ended_at = %(now)s
     WHERE account_id = %(account_id)s AND (id = %(session_id)s OR grant_id = %(grant_id)s)
-      AND revoked_at IS NULL AND expires_at > %(now)s
+      AND ended_at IS NULL AND expires_at > %(now)s
     RETURNING {SESSION_COLUMNS}
 """).one(_session)
 end_other_sessions = query(f"""
-    UPDATE identity_sessions SET revoked_at = %(now)s
+    UPDATE identity_sessions SET ended_at = %(now)s
     WHERE account_id = %(account_id)s AND id IS DISTINCT FROM %(kept)s
-      AND revoked_at IS NULL AND expires_at > %(now)s
+      AND ended_at IS NULL AND expires_at > %(now)s
     RETURNING {SESSION_COLUMNS}
 """).all(_session)
 prune_sessions = query("""

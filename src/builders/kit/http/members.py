@@ -105,14 +105,18 @@ def record_of(model: Any) -> type | None:  # any response model
 
 
 def shown(result: R, caller: Caller) -> R:
-    """Return a record, or a page of records, as its caller sees it: one account id with live and test keys."""
+    """Return a record, or a page of records, as its caller sees it: one account id with live and test keys.
+
+    `current` is whether a session is that of the request.
+    """
     kind: Any = type(next(iter(result.items), None) if isinstance(result, Page) else result)
     of_caller = _of_caller(kind)
     if not of_caller:
         return result
     if isinstance(result, Page):  # its items are of one class
         return replace(result, items=[shown(each, caller) for each in result.items])
-    known = {"account_id": caller.live_account_id, "livemode": caller.is_live}
+    current = caller.session_id is not None and caller.session_id == getattr(result, "id", None)
+    known = {"account_id": caller.live_account_id, "livemode": caller.is_live, "current": current}
     return replace(result, **{name: known[name] for name in of_caller})  # type: ignore[type-var] # a dataclass
 
 
