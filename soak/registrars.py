@@ -24,7 +24,7 @@ from builders.portfolio.billing import charge_sync as billing_syncing
 from builders.portfolio.billing.records import SyncOptions
 from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
-from builders.portfolio.registrars import connections, credentials as sealing, inventory_sync
+from builders.portfolio.registrars import connections, credentials as sealing, inventory_sync, requests
 from builders.portfolio.registrars.records import Connection
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs
@@ -123,7 +123,7 @@ class Setup:
         sealed = sealing.seal(self.keyring, fake.credentials, account_id=account_id, connection_id=connection_id)
         await store.save(conn, connection, credentials=sealed)
         # As if synced, or the schedule would start a sync of its own.
-        await connections.record_outcome(
+        await requests.record_outcome(
             conn, account_id=account_id, connection_id=connection_id, failure=None, synced_at=clock.now()
         )
 

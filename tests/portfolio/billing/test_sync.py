@@ -17,7 +17,7 @@ from builders.kit.values import clock
 from builders.portfolio.billing import charge_sync, store as charge_store
 from builders.portfolio.billing.records import SyncOptions
 from builders.portfolio.ledger import entries as ledger_entries
-from builders.portfolio.registrars import connections as registrar_connections
+from builders.portfolio.registrars import connections as registrar_connections, requests
 from builders.portfolio.registrars.records import Connection
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import WorkKind
@@ -173,14 +173,14 @@ async def test_a_disconnected_registrar_is_charged_no_more(
     await add_domains(alice, *NAMES)
     connection = await connect(alice, billing_fake(), fakes)
     run = ok(await alice.post(SYNC, params={"wait": 0}))
-    real = registrar_connections.open_adapter
+    real = requests.open_adapter
 
     async def slow(*arguments: Any, **options: Any) -> Any:
         adapter = await real(*arguments, **options)
         assert ok(await alice.delete("/v1/portfolio/registrars/namesilo"))["disconnected"]
         return adapter
 
-    monkeypatch.setattr(registrar_connections, "open_adapter", slow)
+    monkeypatch.setattr(requests, "open_adapter", slow)
     await do_part(alice, WorkKind.BILLING, connection.id, outbound)
     [part] = (await read(alice, run))["providers"]
     assert (part["state"], part["counts"]["new"]) == ("failed", 0)
@@ -231,7 +231,7 @@ class Killed(BaseException):
 # Where the worker is killed: the module that calls, the name, the number of the call, before or after it.
 POINTS = [
     (runs, "claim_part", 1, False),
-    (registrar_connections, "open_adapter", 1, False),
+    (requests, "open_adapter", 1, False),
     (charge_sync, "record_lines", 1, True),
     (charge_store, "insert", 1, False),
     (ledger_entries, "post_entries", 1, False),

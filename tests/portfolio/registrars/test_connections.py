@@ -10,8 +10,7 @@ from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import connections, errors, parts
-from builders.portfolio.registrars.connections import SharedPace
+from builders.portfolio.registrars import connections, errors, parts, requests
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -21,6 +20,7 @@ from builders.portfolio.registrars.records import (
     ConnectionStatus,
     Quota,
 )
+from builders.portfolio.registrars.requests import SharedPace
 from builders.portfolio.runs.work import Tools
 from tests.cast import Person
 from tests.portfolio.registrars.make import connect, database_of, events_of, keyring_of
@@ -69,7 +69,7 @@ def pace_of(made: Connection, database: Database, *, quota: Quota = QUOTA, max_w
 
 async def record(person: Person, made: Connection, failure: RegistrarFailed | None) -> Connection:
     async with database_of(person).transaction() as conn:
-        await connections.record_outcome(
+        await requests.record_outcome(
             conn,
             account_id=made.account_id,
             connection_id=made.id,
@@ -97,7 +97,7 @@ async def test_the_outcome_of_requests_is_the_status(alice: Person, fakes: FakeS
         assert shown.status is status, failure
     assert await events_of(alice) == ["credentials_invalid", "restricted"]
     with pytest.raises(RegistrarFailed) as refused:
-        await connections.open_adapter(
+        await requests.open_adapter(
             Tools(database=database_of(alice), outbound=outbound, keyring=keyring_of(alice)), shown
         )
     assert 3590 < (refused.value.retry_after_s or 0) <= 3600
@@ -111,7 +111,7 @@ async def test_an_adapter_is_opened_with_the_credentials(
     alice: Person, bob: Person, fakes: FakeServer, outbound: Outbound
 ) -> None:
     made = await connect(alice, FAKES["namesilo"](FakeAccount()), fakes)
-    adapter = await connections.open_adapter(
+    adapter = await requests.open_adapter(
         Tools(database=database_of(alice), outbound=outbound, keyring=keyring_of(alice)), made
     )
     await adapter.verify()
@@ -140,7 +140,7 @@ async def test_a_registrar_without_an_adapter_is_connected_once(alice: Person, o
     assert first.provider == "manual:park.io"
     assert await events_of(alice) == ["connected"]
     with pytest.raises(RegistrarFailed) as refused:
-        await connections.open_adapter(
+        await requests.open_adapter(
             Tools(database=database_of(alice), outbound=outbound, keyring=keyring_of(alice)), first
         )
     assert errors.problem_of(refused.value).code == "provider_unsupported"

@@ -8,7 +8,7 @@ import pytest
 from builders.demo.registrars.fake import FakeServer
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import connections, inventory_sync
+from builders.portfolio.registrars import inventory_sync, requests
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.make import REGISTRARS, connect
@@ -22,7 +22,7 @@ async def test_a_sync_writes_nothing_after_a_disconnection(
     await connect(alice, fake_of("porkbun", "a.com"), fakes)
     await add(alice, "a.com")
     run = await start(alice)
-    real = connections.open_adapter
+    real = requests.open_adapter
 
     async def slow(*arguments: Any, **options: Any) -> Any:
         adapter = await real(*arguments, **options)

@@ -21,10 +21,10 @@ from builders.kit.values.money import Money
 from builders.portfolio.billing.lines import is_storable
 from builders.portfolio.registrars import adapter, listings
 from builders.portfolio.registrars.api_client import ApiResponse, read
-from builders.portfolio.registrars.connections import next_allowed_at
 from builders.portfolio.registrars.failures import MAX_RETRY_AFTER_S, RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import RegistrarDomain
+from builders.portfolio.registrars.requests import next_allowed_at
 from builders.portfolio.registrars.rows import UNREADABLE, AmountOfFloat, DomainRow, TransferRow, read_time
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, charges, line

@@ -7,7 +7,7 @@ import pytest
 from builders.demo.registrars.fake import FakeServer, Fault
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import connections, inventory, inventory_sync
+from builders.portfolio.registrars import inventory, inventory_sync, requests
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection
 from tests.cast import Person
@@ -189,7 +189,7 @@ async def test_a_failed_first_listing_keeps_what_a_member_imported(
 async def test_a_stand_in_has_a_maximum_of_pages(
     alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inventory_sync, "max_pages", lambda connection: min(3, connections.max_pages(connection)))
+    monkeypatch.setattr(inventory_sync, "max_pages", lambda connection: min(3, requests.max_pages(connection)))
     fake = fake_of("spaceship", *names(8))
     fake.account.most_rows = 2
     await connect(alice, fake, fakes)
@@ -206,8 +206,8 @@ async def test_a_stand_in_has_a_slower_pace_than_any_registrar_needs(
     async def note(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr(connections, "asyncio", SimpleNamespace(sleep=note))  # other tasks of the process go on
-    limit = connections.pace_of(database_of(alice), connection, get_profile("spaceship"), max_wait_s=60)
+    monkeypatch.setattr(requests, "asyncio", SimpleNamespace(sleep=note))  # other tasks of the process go on
+    limit = requests.pace_of(database_of(alice), connection, get_profile("spaceship"), max_wait_s=60)
     for _ in range(200):  # at once
         await limit.acquire()
     assert len(waits) >= 40

@@ -26,7 +26,12 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.registrars import connections as registrar_connections, credentials as sealing, errors
+from builders.portfolio.registrars import (
+    connections as registrar_connections,
+    credentials as sealing,
+    errors,
+    requests,
+)
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.rows import CodeRow
@@ -195,7 +200,7 @@ async def reprs(person: Person, outbound: Outbound, account_id: UUID) -> list[st
     assert len(connections) == len(ADAPTERS)
     for each in connections:
         if each.next_allowed_at is None:
-            adapter = await registrar_connections.open_adapter(
+            adapter = await requests.open_adapter(
                 Tools(database=database_of(person), outbound=outbound, keyring=keyring_of(person)), each
             )
             shown += [repr(adapter), str(adapter)]
@@ -212,13 +217,9 @@ async def test_credentials_are_sealed_anew_under_another_secret_key(
     assert done.renewed == 1
     again = await sealing.reseal_credentials(database, keyring=Keyring([new, old]))
     assert (again.renewed, again.lost) == (0, done.lost)
-    await registrar_connections.open_adapter(
-        Tools(database=database, outbound=outbound, keyring=Keyring([new])), made
-    )
+    await requests.open_adapter(Tools(database=database, outbound=outbound, keyring=Keyring([new])), made)
     with pytest.raises(RegistrarFailed) as lost:
-        await registrar_connections.open_adapter(
-            Tools(database=database, outbound=outbound, keyring=Keyring([old])), made
-        )
+        await requests.open_adapter(Tools(database=database, outbound=outbound, keyring=Keyring([old])), made)
     assert errors.problem_of(lost.value).code == "provider_auth_failed"
     body = {"label": "x", "base_url": None, "verify": False}
     refused = await alice.put(f"{REGISTRARS}/porkbun", json=body)

@@ -17,7 +17,7 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import connections, inventory_sync
+from builders.portfolio.registrars import inventory_sync, requests
 from builders.portfolio.registrars.api_client import TOTAL_S, ApiClient
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs, work as portfolio_work
@@ -63,7 +63,7 @@ async def beside(
         hangs = fault is Fault.HANG and "/godaddy" in base_url
         return ApiClient(base_url=base_url, total_s=0.1 if hangs else TOTAL_S, **options)
 
-    monkeypatch.setattr(connections, "ApiClient", make)
+    monkeypatch.setattr(requests, "ApiClient", make)
     fake = fake_of("godaddy", "godaddy.com")
     fake.account.faults.extend([fault] * 3)
     await connect(alice, fake, fakes)
@@ -155,7 +155,7 @@ POINTS = (
     *((inventory_sync, "take_batch", call, after) for call in (1, 2, 3) for after in (False, True)),
     *((runs, "advance_part", call, True) for call in (1, 3, 4)),
     (inventory_sync, "close_listing", 1, True),
-    (connections, "record_outcome", 1, True),
+    (requests, "record_outcome", 1, True),
     *((runs, "finish_part", 1, after) for after in (False, True)),
 )
 OWN = frozenset(("connection_id", "domain_id", "id", "created_at", "updated_at", "first_seen_at", "last_seen_at"))

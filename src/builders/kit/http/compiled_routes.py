@@ -420,14 +420,22 @@ class ResponseWriter:
         if self.collection is not None and hasattr(value, "id"):
             headers = {**headers, "Location": f"{self.collection}/{value.id}"}
         write = partial(self._adapter.serializer.to_json, value, by_alias=True)
-        text = self._add_warnings(write(), values)
+        warnings = self._warnings(value, values)
+        text = _with_warnings(write(), warnings)
         if not self._once:
             return bodies.RawResponse(text, self._status, headers, is_json=True), text
-        stored = self._add_warnings(write(exclude=self._once), values)
+        stored = _with_warnings(write(exclude=self._once), warnings)
         return bodies.RawResponse(text, self._status, headers, is_json=True, has_secret=True), stored
 
-    def _add_warnings(self, text: bytes, values: Values) -> bytes:
+    def _warnings(self, value: Any, values: Values) -> list[bodies.UnknownField] | None:
+        """Return the warnings of a record, and those about the bodies; None where a model has them itself."""
         if self._record is None:
-            return text
-        warnings = bodies.list_warnings(*(values[name] for name in self._body_names))
-        return text.removesuffix(b"}") + b',"warnings":' + _WARNINGS.dump_json(warnings) + b"}"
+            return None
+        own = value.warnings if isinstance(value, self.model) else ()
+        return [*own, *bodies.list_warnings(*(values[name] for name in self._body_names))]
+
+
+def _with_warnings(text: bytes, warnings: list[bodies.UnknownField] | None) -> bytes:
+    if warnings is None:
+        return text
+    return text.removesuffix(b"}") + b',"warnings":' + _WARNINGS.dump_json(warnings) + b"}"

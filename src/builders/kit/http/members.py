@@ -85,8 +85,8 @@ def _patch_member(member: Member) -> Any:  # an argument of create_model
 def written_of(record: type[R], name: str = "") -> type[R]:
     """Return the answer to a change of a record: the record, with warnings about the body.
 
-    A handler returns the record; the route adds the warnings. Its name in the document is `name`,
-    or the name of the record with `Written` in place of `Reply`.
+    A handler returns the record, or this class with other warnings; the route adds those about the body. Its name
+    in the document is `name`, or the name of the record with `Written` in place of `Reply`.
     """
     name = name or f"{names()[record].removesuffix('Reply')}Written"
     warnings = ("warnings", WARNINGS, field(default_factory=list[UnknownField]))

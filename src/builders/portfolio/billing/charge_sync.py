@@ -33,6 +33,7 @@ from builders.portfolio.registrars import (
     inventory_sync as registrar_syncing,
     parts,
     providers as registrar_providers,
+    requests,
 )
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.items import Items
@@ -113,7 +114,7 @@ async def _list_batches(
     tools: Tools, progress: Progress, options: SyncOptions, size: int
 ) -> AsyncGenerator[Sequence[BilledLine]]:
     """Yield the lines of pages in batches of about `size` charges: a page can be one order, or all of them."""
-    adapter = await registrar_connections.open_adapter(tools, progress.connection)
+    adapter = await requests.open_adapter(tools, progress.connection)
     since = max(options.since or next_since(progress.connection), FIRST_DAY)
     last = progress.started_at.date() + _AHEAD
     until = min(options.until or last, last)

@@ -18,13 +18,13 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.registrars import (
-    changes,
     connections,
     inventory,
     inventory_imports,
     inventory_sync,
     parts,
     reconcile,
+    registrar_list,
     replies,
     schemas,
 )
@@ -40,6 +40,7 @@ from builders.portfolio.registrars.errors import (
 )
 from builders.portfolio.registrars.findings import Filters, ReconcileReport
 from builders.portfolio.registrars.records import Disconnection, ImportMode, InventoryFilters, InventoryImport
+from builders.portfolio.registrars.registrar_list import SavedRegistrar
 from builders.portfolio.runs import runs
 from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows
@@ -90,11 +91,13 @@ SYNCS = declare(
 @router.get("")
 async def list_registrars(access: Reader, conn: Reads) -> replies.RegistrarList:
     """List the registrars: each connection of the portfolio, and the registrars that can be connected."""
-    return replies.registrar_list(await connections.list_registrars(conn, access=access))
+    found = await registrar_list.list_registrars(conn, access=access)
+    return replies.RegistrarList(items=list(found), next_cursor=None, count=len(found))
 
 
 @router.put(
     "/{provider}",
+    response_model=replies.RegistrarWritten,
     responses=problems(
         ProviderNotFound, ConnectionAmbiguous, ConnectionChanged, ConnectionLimit, *PROVIDER_REFUSALS
     ),
@@ -108,9 +111,9 @@ async def connect_registrar(
     keyring: KeyringDep,
     outbound: OutboundDep,
     connection: ConnectionName = None,
-) -> replies.RegistrarWritten:
+) -> SavedRegistrar:
     """Connect a registrar or change the connection. The registrar checks the credentials first."""
-    saved = await changes.save_connection(
+    saved = await connections.save_connection(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -133,7 +136,7 @@ async def disconnect_registrar(
     ] = True,
 ) -> Disconnection:
     """Disconnect a registrar and erase its credentials. A repeated request has no effect."""
-    return await changes.disconnect(
+    return await connections.disconnect(
         conn, access=access, provider=provider, name=connection, keeps_inventory=keep_inventory
     )
 

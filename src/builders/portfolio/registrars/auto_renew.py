@@ -9,10 +9,11 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.portfolio.domains import changes as domain_changes
 from builders.portfolio.domains.records import ChangeSource, Domain, DomainChange, domain_patch
-from builders.portfolio.registrars.connections import list_connections, open_adapter, record_outcome
+from builders.portfolio.registrars.connections import list_connections
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection
+from builders.portfolio.registrars.requests import open_adapter, record_outcome
 from builders.portfolio.registrars.store import holdings as store
 from builders.portfolio.registrars.store.holdings import Holder
 from builders.portfolio.runs.work import Tools

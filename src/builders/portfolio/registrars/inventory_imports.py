@@ -19,7 +19,7 @@ from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
 from builders.portfolio.registrars import listings
-from builders.portfolio.registrars.connections import ensure_manual_connection, find_named, record_outcome
+from builders.portfolio.registrars.connections import ensure_manual_connection, find_named
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.listings import ListedBatch, Listing, close_listing, take_batch
 from builders.portfolio.registrars.providers import get_profile
@@ -34,6 +34,7 @@ from builders.portfolio.registrars.records import (
     NewInventoryImport,
     RegistrarDomain,
 )
+from builders.portfolio.registrars.requests import record_outcome
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartState, WorkKind
 

@@ -16,17 +16,13 @@ from builders.kit.events import outbox
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import listings, parts
 from builders.portfolio.registrars.adapter import bounded
-from builders.portfolio.registrars.connections import (
-    list_connections,
-    list_wanted,
-    max_pages,
-    open_adapter,
-)
+from builders.portfolio.registrars.connections import list_connections, list_wanted
 from builders.portfolio.registrars.events import SYNC_COMPLETED, SyncCompletedData, SyncedRegistrar
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.listings import Listing, close_listing, take_batch
 from builders.portfolio.registrars.parts import Progress
 from builders.portfolio.registrars.records import Connection, InventorySource, RegistrarDomain
+from builders.portfolio.registrars.requests import max_pages, open_adapter
 from builders.portfolio.registrars.store import connections as connection_store, holdings as store
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import MAX_UNREAD, Part, Run, RunState, Unread, WorkKind

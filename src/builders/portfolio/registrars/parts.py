@@ -11,7 +11,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.values import clock
-from builders.portfolio.registrars import connections as registrar_connections
+from builders.portfolio.registrars import connections as registrar_connections, requests
 from builders.portfolio.registrars.errors import (
     PROVIDER_PROBLEMS,
     ChargeLimit,
@@ -173,7 +173,7 @@ async def end_part(
     unread = [*(failure.unread if failure else ()), *progress.unread]
     account_id, connection_id = progress.connection.account_id, progress.connection.id
     is_connected = await store.lock_connected(conn, account_id=account_id, connection_id=connection_id)
-    await registrar_connections.record_outcome(
+    await requests.record_outcome(
         conn,
         account_id=account_id,
         connection_id=connection_id,

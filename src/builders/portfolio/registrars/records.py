@@ -312,16 +312,6 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrarItem:
-    """A registrar for display, with its connection if there is one."""
-
-    profile: Profile
-    connection: Connection | None = None
-    hints: Sequence[CredentialHint] = ()  # none for a role that does not manage registrars
-    domains_count: int = 0  # of the portfolio that the connection keeps up to date
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPatch:
     """Changes of a connection by a request; other values stay."""
 
@@ -340,15 +330,6 @@ class RegistrarVerification:
     message: Annotated[str, doc("The reason as a sentence.")]
     hint: Annotated[str | None, doc("The remedy; null without one.")]
     checked_at: Annotated[datetime, doc("Time of the check.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedConnection:
-    """A connection as saved."""
-
-    item: RegistrarItem
-    verification: RegistrarVerification | None  # None: not requested
-    unknown: Sequence[str]  # names of credentials that the registrar does not have
 
 
 @resource("RegistrarDisconnected")

@@ -1,179 +1,57 @@
 """Replies about registrars, their inventory and runs."""
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.bodies import Reply, UnknownField, WriteReply
+from builders.kit.http.bodies import Reply, UnknownField
 from builders.kit.http.members import written_of
 from builders.kit.http.pagination import NextCursor
 from builders.kit.pages import Page
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
+from builders.kit.values.resources import extended
 from builders.portfolio.registrars.records import (
-    Capabilities,
-    ConnectionStatus,
-    CredentialField,
-    CredentialHint,
-    Environment,
     Holding,
     InventoryImport,
-    RegistrarItem,
-    RegistrarVerification,
     RunKind,
-    SavedConnection,
     Snapshot,
 )
+from builders.portfolio.registrars.registrar_list import Registrar, SavedRegistrar, SuspiciousDrop, find_drop
 from builders.portfolio.runs.members import PartReply, RunReply
 from builders.portfolio.runs.records import MAX_DETAILS, Part, PartState, Run
 from builders.portfolio.team.visibility import visible
 
 InventoryImportReply = written_of(InventoryImport, "InventoryImportReply")
+RegistrarWritten = written_of(SavedRegistrar, "RegistrarWritten")
 MAX_SHOWN = 80  # characters of an unknown name
-SYNC = "/v1/portfolio/registrars/sync"
-_LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")  # of Markdown: the text of a profile is for the docs too
 _MONEY_FIELDS = frozenset({"renewal_price"})
 _INTERNAL = frozenset({"known", "suspected", "read"})
-
-
-class SuspiciousDrop(Reply):
-    """Domains that the last listing did not have, and that are kept until the next one confirms it."""
-
-    code: Annotated[Literal["suspicious_drop"], doc("Always `suspicious_drop`.")] = "suspicious_drop"
-    domains: Annotated[int, doc("Number of domains that are held back.")]
-    since: Annotated[datetime | None, doc("Time of the listing that did not have them.")]
-    message: Annotated[str, doc("What happened, as a sentence.")]
-    next_action: Annotated[str, doc("What to do.")]
-
-
-def drop_reply(domains: int, *, provider: str, since: datetime | None) -> SuspiciousDrop | None:
-    """Return the drop of a connection; None without one."""
-    if not domains:
-        return None
-    name = quote(provider)
-    return SuspiciousDrop(
-        domains=domains,
-        since=since,
-        message=(
-            f"The last listing did not have {domains} domains that the registrar held before. They are not marked "
-            "missing until the next complete listing does not have them either."
-        ),
-        next_action=(
-            f"Compare with the registrar's website. To list again: POST {SYNC}?provider={name}. "
-            f"If the domains are gone: POST {SYNC}?provider={name}&confirm_drop=true."
-        ),
-    )
-
-
-class RegistrarReply(Reply):
-    """A registrar, and the portfolio's connection to it."""
-
-    provider: Annotated[str, doc("The registrar; `manual:NAME` for one without an API.")]
-    title: Annotated[str, doc("The registrar's name.")]
-    connected: Annotated[bool, doc("Whether the portfolio has this connection.")]
-    connection: Annotated[str | None, doc("Name of the connection; null without one.")]
-    connection_id: Annotated[UUID | None, doc("Identifier of the connection.")]
-    label: Annotated[str | None, doc("Your own text for the connection.")]
-    status: Annotated[
-        ConnectionStatus | None, doc("State of the connection; `stale` after two intervals without a sync.")
-    ]
-    status_detail: Annotated[str | None, doc("Reason of a failure, and what to do.")]
-    enabled: Annotated[bool, doc("Whether requests are sent to the registrar.")]
-    environment: Annotated[Environment | None, doc("Environment of the registrar's API.")]
-    environments: Annotated[list[Environment], doc("The environments that the registrar has.")]
-    base_url: Annotated[str | None, doc("Base URL of requests instead of the registrar's; with a test key only.")]
-    credential_fields: Annotated[list[CredentialField], doc("The required credentials.")]
-    credentials_set: Annotated[
-        list[CredentialHint], doc("The stored credentials; empty for a role that does not manage registrars.")
-    ]
-    capabilities: Annotated[Capabilities, doc("Capabilities of the registrar's API.")]
-    api_verified: Annotated[
-        bool, doc("False: the source is other API clients, not the registrar's documentation.")
-    ]
-    dashboard_url: Annotated[str | None, doc("The registrar's website for domain management.")]
-    credentials_place: Annotated[str | None, doc("Where the registrar's website shows the credentials.")]
-    credentials_requirement: Annotated[str | None, doc("What the registrar requires for access to its API.")]
-    domains_count: Annotated[int, doc("Domains of the portfolio that it keeps up to date.")]
-    sync_interval_hours: Annotated[int | None, doc("Hours between two syncs.")]
-    last_sync_at: Annotated[datetime | None, doc("When the inventory was last complete.")]
-    last_billing_sync_at: Annotated[datetime | None, doc("When charges were last complete.")]
-    next_allowed_at: Annotated[
-        datetime | None, doc("Time of the next allowed request to the registrar; null: now.")
-    ]
-    suspicious_drop: Annotated[
-        SuspiciousDrop | None, doc("Many domains that the last listing did not have; null without.")
-    ]
-    created_at: Annotated[datetime | None, doc("When it was connected first; null without one.")]
-    updated_at: Annotated[datetime | None, doc("When the connection was last changed.")]
-
-
-class RegistrarWritten(RegistrarReply, WriteReply):
-    """A saved connection."""
-
-    verification: Annotated[
-        RegistrarVerification | None, doc("Null with `verify` false, and for a registrar without API.")
-    ]
 
 
 class RegistrarList(Reply):
     """All registrars."""
 
-    items: Annotated[list[RegistrarReply], doc("An item for each connection, then the others.")]
+    items: Annotated[list[Registrar], doc("An item for each connection, then the others.")]
     next_cursor: Annotated[None, doc("Always null: the list has one page.")]
     count: Annotated[int, doc("Number of items.")]
 
 
-def registrar_list(items: Sequence[RegistrarItem]) -> RegistrarList:
-    """Return the list."""
-    found = [RegistrarReply.model_validate(_members(each)) for each in items]
-    return RegistrarList(items=found, next_cursor=None, count=len(found))
-
-
-def written_reply(saved: SavedConnection) -> RegistrarWritten:
-    """Return a saved connection."""
+def written_reply(saved: SavedRegistrar) -> SavedRegistrar:
+    """Return a saved connection, with a warning for each unknown credential."""
     warnings = [
         UnknownField(
             field=f"credentials.{name[:MAX_SHOWN]}",
             did_you_mean=None,
-            message=f"{saved.item.profile.label} has no such credential; ignored.",
+            message=f"{saved.title} has no such credential; ignored.",
         )
         for name in saved.unknown
     ]
-    members = {**_members(saved.item), "verification": saved.verification, "warnings": warnings}
-    return RegistrarWritten.model_validate(members)
-
-
-def _members(item: RegistrarItem) -> Mapping[str, Any]:
-    """Return the members of a registrar; those of a connection are null without one."""
-    profile, connection = item.profile, item.connection
-    stored: dict[str, Any] = {name: getattr(connection, name, None) for name in RegistrarReply.model_fields}
-    if connection is not None:
-        drop = drop_reply(
-            connection.suspected_drop, provider=connection.provider, since=connection.suspected_drop_at
-        )
-        stored |= {"connection": connection.name, "connection_id": connection.id, "suspicious_drop": drop}
-    return {
-        **stored,
-        "provider": profile.provider,
-        "title": profile.label,
-        "connected": connection is not None,
-        "enabled": connection is not None and connection.is_enabled,
-        "environments": list(profile.base_urls),
-        "credential_fields": profile.credential_fields,
-        "credentials_set": item.hints,
-        "capabilities": profile.capabilities,
-        "api_verified": profile.is_verified,
-        "dashboard_url": profile.dashboard_url,
-        "credentials_place": profile.place or None,
-        "credentials_requirement": _LINK.sub(r"\1", profile.requires) or None,
-        "domains_count": item.domains_count,
-    }
+    return extended(RegistrarWritten, saved, warnings=warnings)
 
 
 class RegistrarInventory(Reply):
@@ -283,7 +161,5 @@ def _provider(part: Part) -> RunProvider:
         **counts,
         connection_id=part.subject_id,
         counts={name: count for name, count in part.counts.items() if name not in _INTERNAL},
-        suspicious_drop=drop_reply(
-            part.counts.get("held_back", 0), provider=part.provider, since=part.finished_at
-        ),
+        suspicious_drop=find_drop(part.counts.get("held_back", 0), provider=part.provider, since=part.finished_at),
     )

@@ -16,7 +16,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock
-from builders.portfolio.registrars import connections, errors, providers
+from builders.portfolio.registrars import errors, providers, requests
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import AuthCode, AuthCodeDelivery, Connection, Profile
@@ -139,7 +139,7 @@ async def _deliver(tools: Tools, request: _Request) -> AuthCode | RegistrarFaile
         return AuthCode(delivery=delivery)
     try:
         async with asyncio.timeout(ASK_S):
-            adapter = await connections.open_adapter(tools, request.connection, max_wait_s=PACE_S)
+            adapter = await requests.open_adapter(tools, request.connection, max_wait_s=PACE_S)
             return await adapter.get_auth_code(request.situation.domain.domain)
     except RegistrarFailed as failed:
         return failed
@@ -154,7 +154,7 @@ async def _finish(
     account_id, domain_id = request.situation.account_id, request.situation.domain.id
     situation = await situations.lock_situation(conn, account_id=account_id, key=str(domain_id))
     if isinstance(issued, RegistrarFailed):
-        await connections.record_outcome(
+        await requests.record_outcome(
             conn, account_id=account_id, connection_id=request.connection.id, failure=issued
         )
         return await status.write(conn, situation=situation, answer=answer)

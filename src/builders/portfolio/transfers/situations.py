@@ -12,7 +12,7 @@ from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, RegistryCheck
 from builders.portfolio.domains.today import Today, get_today
-from builders.portfolio.registrars import connections, inventory, listings, providers
+from builders.portfolio.registrars import connections, inventory, listings, providers, requests
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     Connection,
@@ -170,7 +170,7 @@ async def find_inbound(tools: Tools, *, situation: Situation, refresh: bool = Fa
 async def _find_transfer(tools: Tools, connection: Connection, name: str) -> HeldTransfer | None:
     try:
         async with asyncio.timeout(ASK_S):
-            adapter = await connections.open_adapter(tools, connection, max_wait_s=PACE_S)
+            adapter = await requests.open_adapter(tools, connection, max_wait_s=PACE_S)
             found = await adapter.find_transfer(name)
     except (RegistrarFailed, TimeoutError):
         return None
@@ -188,7 +188,7 @@ async def ask(tools: Tools, *, connection: Connection, domain: Domain) -> Answer
     failure, at = None, clock.now()
     try:
         async with asyncio.timeout(ASK_S):
-            adapter = await connections.open_adapter(tools, connection, max_wait_s=PACE_S)
+            adapter = await requests.open_adapter(tools, connection, max_wait_s=PACE_S)
             held, is_gone = None, False
             if adapter.reads_one_domain():
                 try:

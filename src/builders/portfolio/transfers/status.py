@@ -14,7 +14,7 @@ from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.registrars import connections, inventory
+from builders.portfolio.registrars import inventory, requests
 from builders.portfolio.registrars.records import TransferDirection
 from builders.portfolio.runs.work import Tools
 from builders.portfolio.transfers import rules, states, store
@@ -72,7 +72,7 @@ async def record(
     """
     situation = await lock_situation(conn, account_id=account_id, key=str(domain_id))
     if answer is not None and situation.connection is not None:
-        await connections.record_outcome(
+        await requests.record_outcome(
             conn, account_id=account_id, connection_id=situation.connection.id, failure=answer.failure
         )
     return await write(conn, situation=situation, answer=answer, inbound=inbound)
