@@ -14,6 +14,8 @@ MAY_REPEAT: Mapping[tuple[str, str], str] = {
     ("Buyer", "Seller"): "the other party of an invoice",
     ("Buyer", "BillingDetails"): "what an account sets; an invoice keeps its own copy",
     ("BilledOn", "RehearsedInvoiceReply"): "what a rehearsal would bill: with lines, and mostly without an id",
+    ("Candidate", "ChargeMatch"): "the decision, in which each of them can be null, with the candidates",
+    ("ChargeMatch", "Candidate"): "a domain that is not decided about",
     ("PushedRow", "RenewalFailureData"): "an event about the failure alone",
 }
 

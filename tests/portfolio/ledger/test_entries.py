@@ -26,7 +26,7 @@ async def test_an_entry_is_listed_as_it_was_recorded(books: Books) -> None:
     [listed] = await books.entries()
     assert listed == posted.entry
     assert str(listed.money) == "12.50 USD"
-    assert str(listed.signed_money) == "-12.50 USD"
+    assert str(listed.signed_amount) == "-12.50 USD"
     assert listed.base_money == listed.money
     assert (listed.fx_rate, listed.fx_date) == (Decimal(1), MONDAY)
     assert (listed.kind, listed.source, listed.years) == (EntryKind.RENEWAL, EntrySource.MANUAL, 2)

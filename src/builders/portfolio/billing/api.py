@@ -21,7 +21,7 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.billing import charge_imports, charge_sync, charges, replies, schemas, splits
 from builders.portfolio.billing.errors import ChargeNotFound, ChargeNotOpen
-from builders.portfolio.billing.records import ChargeFilters
+from builders.portfolio.billing.records import Charge, ChargeFilters
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.registrars.errors import ChargeLimit, ConnectionLimit, NotConnected, ProviderNotFound
@@ -99,12 +99,12 @@ async def apply_billing_charges(
 )
 async def update_billing_charge(
     charge_id: ChargeId, body: schemas.ChargeUpdate, access: Writer, conn: Tx
-) -> replies.BillingCharge:
+) -> Charge:
     """Set the domain of a charge and book the charge there, or ignore it permanently.
 
     An earlier booking is voided. A charge whose domain is set to null is matched with the next application.
     """
-    changed = await charges.change_charge(
+    return await charges.change_charge(
         conn,
         account_id=access.portfolio_id,
         charge_id=charge_id,
@@ -112,7 +112,6 @@ async def update_billing_charge(
         is_ignored=body.patch_of("ignored", body.ignored),
         member_id=access.member_id,
     )
-    return replies.charge_reply(changed)
 
 
 @router.post(
@@ -139,15 +138,14 @@ async def split_billing_charge(
 
 
 @router.delete("/charges/{charge_id}/split", responses=problems(ChargeNotOpen), openapi_extra=BEYOND_SPEC)
-async def delete_billing_charge_split(charge_id: ChargeId, access: Deleter, conn: Tx) -> replies.BillingCharge:
+async def delete_billing_charge_split(charge_id: ChargeId, access: Deleter, conn: Tx) -> Charge:
     """Take back the split of a charge: void the entries of its parts, and remove the parts.
 
     The charge is matched with the next application. A repeated request has no effect.
     """
-    charge = await splits.take_back_split(
+    return await splits.take_back_split(
         conn, account_id=access.portfolio_id, charge_id=charge_id, member_id=access.member_id
     )
-    return replies.charge_reply(charge)
 
 
 @dataclass(kw_only=True)

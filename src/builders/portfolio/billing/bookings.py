@@ -1,7 +1,7 @@
 """Match charges with the domains of a portfolio, book them in its ledger, and undo that."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
@@ -222,7 +222,7 @@ def _changed(decision: _Decision, done: AppliedCharge, *, applied_at: datetime |
         domain_id=None if accepted is None else accepted.domain_id,
         confidence=None if best is None else best.confidence,
         method=None if best is None else best.method,
-        candidates=[asdict(each) for each in match.candidates] if accepted is None else [],
+        candidates=match.candidates if accepted is None else [],
         refund_of=match.refund_of,
         years=match.years,
         is_ignored=match.is_ignored,

@@ -9,10 +9,12 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer, field_serializer
 
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
+from builders.kit.values.resources import HIDDEN, MONEY, resource
 from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.records import ChargeKind
 from builders.portfolio.runs.records import Run
@@ -85,22 +87,27 @@ class Origin:
 class ChargeFields:
     """A line of a bill, or the part of it that is for one domain."""
 
-    provider: str
-    connection_id: UUID | None
-    order_id: str
-    line_id: str
-    charged_on: date
-    description: str
-    kind: ChargeKind
-    total: Decimal  # negative: a refund
-    currency: str
-    parent_order_id: str | None = None
-    domain_raw: str | None = None
-    name_origin: NameOrigin = NameOrigin.TEXT
-    domain: str | None = None
-    years: int | None = None
-    tax: Decimal = Decimal(0)
-    fees: Decimal = Decimal(0)
+    provider: Annotated[str, doc("The registrar.")]
+    connection_id: Annotated[UUID | None, doc("The connection; null for an import without one.")]
+    order_id: Annotated[str, doc("The registrar's order; null when it names none.")]
+    line_id: Annotated[str, doc("Line of the order, or place among equal rows of a file.")]
+    charged_on: Annotated[date, doc("Day of the charge.")]
+    # It can name an amount.
+    description: Annotated[str, doc("The registrar's text; null if the role does not see money."), MONEY]
+    kind: Annotated[ChargeKind, doc("Kind of the charge.")]
+    # The total of a refund is negative.
+    total: Annotated[Decimal, doc("The charged amount; negative for a refund."), MONEY]
+    currency: Annotated[str, HIDDEN]
+    parent_order_id: Annotated[str | None, doc("Of a refund: the order that is refunded.")] = None
+    domain_raw: Annotated[
+        str | None,
+        doc("The domain as the registrar writes it; null when no field contains it. Of a part: its domain."),
+    ] = None
+    name_origin: Annotated[NameOrigin, HIDDEN] = NameOrigin.TEXT
+    domain: Annotated[DomainName | None, doc("The domain that is named, as an A-label.")] = None
+    years: Annotated[int | None, doc("Years that the charge pays for; null when unknown.")] = None
+    tax: Annotated[Decimal, doc("Tax in the total."), MONEY] = Decimal(0)
+    fees: Annotated[Decimal, doc("Fees in the total."), MONEY] = Decimal(0)
 
     @property
     def is_refund(self) -> bool:
@@ -112,54 +119,111 @@ class ChargeFields:
 class NewCharge(ChargeFields):
     """A charge to record."""
 
-    key: bytes  # of the line; its parts have the same
-    split_of: UUID | None = None  # of a part: the charge that a member split
+    key: Annotated[bytes, HIDDEN]  # of the line; its parts have the same
+    split_of: Annotated[UUID | None, doc("Of a part: the charge that a member split; null for other charges.")] = (
+        None
+    )
 
 
+Confidence = Annotated[Decimal, PlainSerializer("{:.2f}".format, return_type=str)]
+
+
+@resource("ChargeCandidate")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A domain that a charge can be for."""
 
-    domain_id: UUID
-    domain: str
-    confidence: Decimal
-    method: MatchMethod
+    domain_id: Annotated[UUID, doc("The portfolio domain.")]
+    domain: DomainName
+    confidence: Annotated[Confidence, doc("Certainty, from 0.00 to 1.00.")]
+    method: Annotated[MatchMethod, doc("How it was found.")]
 
 
+@resource("ChargeMatch")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeMatch:
+    """The domain of a charge."""
+
+    domain_id: Annotated[UUID | None, doc("The portfolio domain; null when it is not decided.")]
+    confidence: Annotated[Confidence | None, doc("Certainty of the domain, from 0.00 to 1.00.")]
+    method: Annotated[MatchMethod | None, doc("How it was found.")]
+    candidates: Annotated[Sequence[Candidate], doc("Candidates, the likeliest first; empty if decided.")]
+
+
+@resource(
+    "BillingCharge",
+    computed={
+        "amount": "Total without tax and fees.",
+        "annual_cost": "The total of one year; null when unknown.",
+        "match": "The domain of the charge.",
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge(NewCharge):
-    """A recorded charge."""
+    """A line of a registrar's bill, or the part of it that is for one domain."""
 
-    id: UUID
-    source: ChargeSource
-    run_id: UUID
-    imported_at: datetime
-    refund_of: UUID | None
-    domain_id: UUID | None
-    confidence: Decimal | None
-    method: MatchMethod | None
-    candidates: Sequence[Mapping[str, Any]]  # Candidate as JSON
-    applied_at: datetime | None
-    entry_id: UUID | None
-    is_linked: bool
-    is_ignored: bool
-    state: ChargeState
-    reason: ChargeReason | None = None
+    id: Annotated[UUID, doc("Identifier of the charge.")]
+    source: Annotated[ChargeSource, doc("The registrar's API, or an imported file.")]
+    run_id: Annotated[UUID, HIDDEN]
+    imported_at: Annotated[datetime, doc("When it was recorded.")]
+    refund_of: Annotated[UUID | None, doc("Of a refund: the charge that it reverses, if known.")]
+    domain_id: Annotated[UUID | None, HIDDEN]
+    confidence: Annotated[Decimal | None, HIDDEN]
+    method: Annotated[MatchMethod | None, HIDDEN]
+    candidates: Annotated[Sequence[Candidate], HIDDEN]
+    applied_at: Annotated[datetime | None, HIDDEN]
+    entry_id: Annotated[UUID | None, doc("The entry of the ledger; null while not applied.")]
+    is_linked: Annotated[
+        bool,
+        Field(
+            serialization_alias="linked",
+            description="Whether a member recorded the entry before the charge was imported.",
+        ),
+    ]
+    is_ignored: Annotated[bool, HIDDEN]
+    state: Annotated[ChargeState, doc("Whether its domain is known, and whether it is booked.")]
+    reason: Annotated[
+        ChargeReason | None,
+        doc(
+            "Why it is not booked although its domain is known. `entry_limit`: the domain has as many "
+            "entries as it can have."
+        ),
+    ] = None
 
-    def __post_init__(self) -> None:
-        for name, kind in _ENUMS.items():
-            value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else kind(value))
+    @property
+    def amount(self) -> Money | None:
+        """Return the total without tax and fees."""
+        return None if self.total is None else self._money(self.total - self.tax - self.fees)
 
+    @property
+    def annual_cost(self) -> Money | None:
+        """Return the total of one year."""
+        return self._money(self.total / self.years) if self.years and self.total is not None else None
 
-_ENUMS: Mapping[str, type[StrEnum]] = {
-    "kind": ChargeKind,
-    "name_origin": NameOrigin,
-    "source": ChargeSource,
-    "method": MatchMethod,
-    "state": ChargeState,
-    "reason": ChargeReason,
-}
+    @property
+    def match(self) -> ChargeMatch:
+        """Return the domain."""
+        return ChargeMatch(
+            domain_id=self.domain_id,
+            confidence=self.confidence,
+            method=self.method,
+            candidates=self.candidates,
+        )
+
+    @field_serializer("order_id", "line_id")
+    def _show_identifier(self, text: str) -> str | None:
+        return text or None
+
+    @field_serializer("description")
+    def _show_description(self, text: str | None) -> str | None:
+        return text
+
+    @field_serializer("total", "tax", "fees")
+    def _show_money(self, amount: Decimal | None) -> Money | None:  # None for a role that does not see money
+        return None if amount is None else self._money(amount)
+
+    def _money(self, amount: Decimal) -> Money:
+        return Money(amount, self.currency).quantized()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import date
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply
@@ -28,10 +27,11 @@ from builders.portfolio.billing.records import (
     Application,
     AppliedCharge,
     ApplyOutcome,
+    Candidate,
     Charge,
     ChargeReason,
-    ChargeSource,
     ChargeState,
+    Confidence,
     ConnectionFreshness,
     MatchMethod,
     Refresh,
@@ -39,80 +39,12 @@ from builders.portfolio.billing.records import (
     SyncedRun,
 )
 from builders.portfolio.ledger.errors import EntryLimitReached
-from builders.portfolio.registrars.records import ChargeKind
 from builders.portfolio.runs.members import PartReply, RunReply
 from builders.portfolio.runs.records import Part, PartState, RunState
 from builders.portfolio.team.visibility import visible
 
 MAX_RESULTS = 1_000  # of an application
 _TEMPLATES = "/v1/portfolio/registrars/billing/templates"
-
-
-def _two_decimals(confidence: Decimal | str | None) -> str | None:
-    return None if confidence is None else f"{Decimal(confidence):.2f}"
-
-
-_Rounded = BeforeValidator(_two_decimals)
-Confidence = Annotated[str | None, _Rounded, doc("Certainty of the domain, from 0.00 to 1.00.")]
-
-
-class ChargeCandidate(Reply):
-    """A domain that a charge can be for."""
-
-    domain_id: Annotated[UUID, doc("The portfolio domain.")]
-    domain: DomainName
-    confidence: Annotated[str, _Rounded, doc("Certainty, from 0.00 to 1.00.")]
-    method: Annotated[MatchMethod, doc("How it was found.")]
-
-
-class ChargeMatch(Reply):
-    """The domain of a charge."""
-
-    domain_id: Annotated[UUID | None, doc("The portfolio domain; null when it is not decided.")]
-    confidence: Confidence
-    method: Annotated[MatchMethod | None, doc("How it was found.")]
-    candidates: Annotated[list[ChargeCandidate], doc("Candidates, the likeliest first; empty if decided.")]
-
-
-class BillingCharge(Reply):
-    """A line of a registrar's bill, or the part of it that is for one domain."""
-
-    id: Annotated[UUID, doc("Identifier of the charge.")]
-    provider: Annotated[str, doc("The registrar.")]
-    connection_id: Annotated[UUID | None, doc("The connection; null for an import without one.")]
-    order_id: Annotated[str | None, doc("The registrar's order; null when it names none.")]
-    line_id: Annotated[str | None, doc("Line of the order, or place among equal rows of a file.")]
-    parent_order_id: Annotated[str | None, doc("Of a refund: the order that is refunded.")]
-    charged_on: Annotated[date, doc("Day of the charge.")]
-    # It can name an amount.
-    description: Annotated[str | None, doc("The registrar's text; null if the role does not see money."), MONEY]
-    domain_raw: Annotated[
-        str | None,
-        doc("The domain as the registrar writes it; null when no field contains it. Of a part: its domain."),
-    ]
-    domain: Annotated[DomainName | None, doc("The domain that is named, as an A-label.")]
-    kind: Annotated[ChargeKind, doc("Kind of the charge.")]
-    years: Annotated[int | None, doc("Years that the charge pays for; null when unknown.")]
-    amount: Annotated[Money | None, doc("Total without tax and fees."), MONEY]
-    tax: Annotated[Money | None, doc("Tax in the total."), MONEY]
-    fees: Annotated[Money | None, doc("Fees in the total."), MONEY]
-    total: Annotated[Money | None, doc("The charged amount; negative for a refund."), MONEY]
-    annual_cost: Annotated[Money | None, doc("The total of one year; null when unknown."), MONEY]
-    state: Annotated[ChargeState, doc("Whether its domain is known, and whether it is booked.")]
-    reason: Annotated[
-        ChargeReason | None,
-        doc(
-            "Why it is not booked although its domain is known. `entry_limit`: the domain has as many "
-            "entries as it can have."
-        ),
-    ]
-    match: Annotated[ChargeMatch, doc("The domain of the charge.")]
-    refund_of: Annotated[UUID | None, doc("Of a refund: the charge that it reverses, if known.")]
-    split_of: Annotated[UUID | None, doc("Of a part: the charge that a member split; null for other charges.")]
-    entry_id: Annotated[UUID | None, doc("The entry of the ledger; null while not applied.")]
-    linked: Annotated[bool, doc("Whether a member recorded the entry before the charge was imported.")]
-    source: Annotated[ChargeSource, doc("The registrar's API, or an imported file.")]
-    imported_at: Annotated[datetime, doc("When it was recorded.")]
 
 
 class ChargesByState(Reply):
@@ -149,7 +81,7 @@ class ChargeTotals(Reply):
 class BillingCharges(Reply):
     """Charges, the newest first."""
 
-    items: Annotated[list[BillingCharge], doc("The charges of this page.")]
+    items: Annotated[list[Charge], doc("The charges of this page.")]
     next_cursor: NextCursor
     count: Annotated[int, doc("Number of all charges of the filters.")]
     totals: Annotated[ChargeTotals, doc("Numbers and sums of all charges of the filters.")]
@@ -170,7 +102,7 @@ def charges_reply(page: Page[Charge], sums: Sequence[StateSum], *, shows_finance
         parts = {state: amounts.get(state, zero) for state in states}
         by_currency.append(ChargeSums(currency=currency, total=sum(counted, zero), **parts))
     reply = BillingCharges(
-        items=[charge_reply(each) for each in page.items],
+        items=list(page.items),
         next_cursor=page.next_cursor,
         count=sum(counts.values()),
         totals=ChargeTotals(by_state=ChargesByState(**counts), by_currency=by_currency),
@@ -179,36 +111,16 @@ def charges_reply(page: Page[Charge], sums: Sequence[StateSum], *, shows_finance
     return visible(reply, shows_finance=shows_finance)
 
 
-def charge_reply(charge: Charge) -> BillingCharge:
-    """Return a charge."""
-
-    def money(amount: Decimal) -> Money:
-        return Money(amount, charge.currency).quantized()
-
-    return BillingCharge.from_record(
-        charge,
-        order_id=charge.order_id or None,
-        line_id=charge.line_id or None,
-        amount=money(charge.total - charge.tax - charge.fees),
-        tax=money(charge.tax),
-        fees=money(charge.fees),
-        total=money(charge.total),
-        annual_cost=money(charge.total / charge.years) if charge.years else None,
-        match=charge,
-        linked=charge.is_linked,
-    )
-
-
 class BillingSplit(WriteReply):
     """A split charge and its parts."""
 
-    charge: Annotated[BillingCharge, doc("The charge that is split.")]
-    parts: Annotated[list[BillingCharge], doc("The charge of each domain.")]
+    charge: Annotated[Charge, doc("The charge that is split.")]
+    parts: Annotated[list[Charge], doc("The charge of each domain.")]
 
 
 def split_reply(charge: Charge, parts: Sequence[Charge]) -> BillingSplit:
     """Return a split charge and its parts."""
-    return BillingSplit(charge=charge_reply(charge), parts=[charge_reply(each) for each in parts])
+    return BillingSplit(charge=charge, parts=list(parts))
 
 
 class AppliedChargeReply(Reply):
@@ -218,7 +130,7 @@ class AppliedChargeReply(Reply):
     domain_id: Annotated[UUID | None, doc("The domain, or the likeliest candidate.")]
     entry_id: Annotated[UUID | None, doc("The entry of the ledger; null when there is none, as in a dry run.")]
     outcome: Annotated[ApplyOutcome, doc("The result for the charge.")]
-    confidence: Confidence
+    confidence: Annotated[Confidence | None, doc("Certainty of the domain, from 0.00 to 1.00.")]
     reason: Annotated[str, doc("The reason, as a sentence.")]
 
 
@@ -290,7 +202,7 @@ class UnmatchedCharge(Reply):
     index: Annotated[int | None, doc("Index of the row in the body.")]
     domain: Annotated[DomainName | None, doc("The domain that is named, if any.")]
     description: Annotated[str, doc("The row of the file.")]
-    candidates: Annotated[list[ChargeCandidate], doc("The likeliest domain, if any.")]
+    candidates: Annotated[list[Candidate], doc("The likeliest domain, if any.")]
     reason: Annotated[ChargeReason | None, doc("`entry_limit`: its domain has as many entries as it can have.")]
 
 

@@ -5,15 +5,17 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import kwargs_row
+from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from builders.kit.db.columns import columns, columns_of
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import constructor, query
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.billing.records import (
+    Candidate,
     Charge,
     ChargeFilters,
     ChargeSource,
@@ -29,6 +31,13 @@ NEW = f"""
     years, tax, fees, split_of
 """
 COLUMNS = columns_of(Charge)
+_CANDIDATES, _make = TypeAdapter(Sequence[Candidate]), constructor(Charge)
+
+
+def _charge(*, candidates: Sequence[Mapping[str, Any]], **columns: Any) -> Charge:
+    return _make(**columns, candidates=_CANDIDATES.validate_python(candidates))
+
+
 INSERT = f"""
     INSERT INTO portfolio_billing_charges (account_id, source, run_id, imported_at, id, {NEW})
     SELECT %(account_id)s, %(source)s, %(run_id)s, %(now)s, new.* FROM unnest(
@@ -54,13 +63,13 @@ COUNT_DUPLICATES = f"""
     GROUP BY wanted.number
 """
 # The oldest first, so that a charge is matched before its refund.
-LIST_OPEN = f"""
+_list_open = query(f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND state = ANY(%(states)s::text[])
       AND (%(ids)s::uuid[] IS NULL OR id = ANY(%(ids)s::uuid[]))
       AND (charged_on, id) > (%(after_on)s, %(after_id)s)
     ORDER BY charged_on, id LIMIT %(limit)s
-"""
+""").unprepared.all(_charge)
 UPDATE = """
     UPDATE portfolio_billing_charges AS charge
     SET domain_id = new.domain_id, confidence = new.confidence, method = new.method,
@@ -84,15 +93,15 @@ WANTED = """
     AND (%(provider)s::text IS NULL OR provider = %(provider)s)
     AND charged_on BETWEEN %(since)s AND %(until)s
 """
-LIST_PAGE = f"""
+_list_page = query(f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
     WHERE {WANTED} AND (charged_on, id) < (%(before_on)s, %(before_id)s)
     ORDER BY charged_on DESC, id DESC LIMIT %(limit)s
-"""
-SUM = f"""
+""").unprepared.all(_charge)
+_list_sums = query(f"""
     SELECT state, currency, count(*) AS count, sum(total) AS total FROM portfolio_billing_charges
     WHERE {WANTED} GROUP BY state, currency ORDER BY currency, state
-"""
+""").unprepared.all(StateSum)
 SUM_RUN = """
     SELECT currency, sum(total) AS total FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND split_of IS NULL
@@ -133,7 +142,7 @@ async def insert(
     row: dict[str, Any] = columns(charges, *NEW.replace(",", " ").split())
     row |= {"account_id": account_id, "source": source, "run_id": run_id, "now": now}
     row["ids"] = ids.new_many(len(charges))
-    return await (await conn.cursor(row_factory=class_row(Charge)).execute(INSERT, row)).fetchall()
+    return await (await conn.cursor(row_factory=kwargs_row(_charge)).execute(INSERT, row)).fetchall()
 
 
 # Counts no further than `most`.
@@ -163,7 +172,7 @@ list_paid = query("""
 """).all(tuple[str, str, Any])
 find = query(f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges WHERE account_id = %(account_id)s AND id = %(charge_id)s
-""").one(Charge)
+""").one(_charge)
 
 
 # One of two members who split a charge at once finds it open.
@@ -173,16 +182,16 @@ begin_split = query(f"""
     WHERE account_id = %(account_id)s AND id = %(charge_id)s AND split_of IS NULL
       AND state IN ('unmatched', 'suggested', 'matched')
     RETURNING {COLUMNS}
-""").one(Charge)
+""").one(_charge)
 end_split = query(f"""
     UPDATE portfolio_billing_charges SET is_split = false
     WHERE account_id = %(account_id)s AND id = %(charge_id)s AND is_split
     RETURNING {COLUMNS}
-""").one(Charge)
+""").one(_charge)
 list_parts = query(f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND split_of = %(charge_id)s ORDER BY id
-""").all(Charge)
+""").all(_charge)
 delete_parts = query("""
     DELETE FROM portfolio_billing_charges WHERE account_id = %(account_id)s AND split_of = %(charge_id)s
 """).run()
@@ -206,9 +215,7 @@ async def list_open(
         "after_on": date.min if after is None else after.charged_on,
         "after_id": ids.NIL if after is None else after.id,
     }
-    async with conn.cursor(row_factory=class_row(Charge)) as cursor:
-        await cursor.execute(LIST_OPEN, row, prepare=False)
-        return await cursor.fetchall()
+    return await _list_open(conn, **row)
 
 
 # Charges that refunds can reverse: those of their orders, and those of their domains within some days.
@@ -219,11 +226,11 @@ list_earlier = query(f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND total > 0 AND domain = ANY(%(domains)s::text[])
       AND charged_on BETWEEN %(since)s AND %(until)s
-""").all(Charge)
+""").all(_charge)
 list_applied = query(f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND entry_id = ANY(%(entry_ids)s::uuid[]) AND applied_at IS NOT NULL
-""").all(Charge)
+""").all(_charge)
 list_taken = query("""
     SELECT entry_id FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND entry_id = ANY(%(entry_ids)s::uuid[]) AND applied_at IS NOT NULL
@@ -236,14 +243,14 @@ async def update(conn: Conn, *, account_id: UUID, charges: Sequence[Charge]) -> 
     await conn.execute(UPDATE, {"account_id": account_id, "rows": to_json(rows).decode()})
 
 
-def _wanted(account_id: UUID, filters: ChargeFilters) -> dict[str, Any]:
+def _wanted(account_id: UUID, filters: ChargeFilters, *, until: date = date.max) -> dict[str, Any]:
     wanted = [ChargeState.UNMATCHED, ChargeState.SUGGESTED] if filters.unmatched_only else list(ChargeState)
     return {
         "account_id": account_id,
         "states": [each for each in wanted if filters.state in {None, each}],
         "provider": filters.provider,
         "since": filters.since or date.min,
-        "until": filters.until or date.max,
+        "until": min(filters.until or date.max, until),
     }
 
 
@@ -252,18 +259,18 @@ async def list_page(
 ) -> Sequence[Charge]:
     """Return charges, the newest first, behind a day and an id."""
     before_on, before_id = before or (date.max, ids.LAST)
-    row = {**_wanted(account_id, filters), "before_on": before_on, "before_id": before_id, "limit": limit}
-    row["until"] = min(row["until"], before_on)  # the scan of the index begins there
-    async with conn.cursor(row_factory=class_row(Charge)) as cursor:
-        await cursor.execute(LIST_PAGE, row, prepare=False)
-        return await cursor.fetchall()
+    return await _list_page(
+        conn,
+        **_wanted(account_id, filters, until=before_on),  # the scan of the index begins there
+        before_on=before_on,
+        before_id=before_id,
+        limit=limit,
+    )
 
 
 async def list_sums(conn: Conn, *, account_id: UUID, filters: ChargeFilters) -> Sequence[StateSum]:
     """Return number and sum of the charges of each state and currency."""
-    async with conn.cursor(row_factory=class_row(StateSum)) as cursor:
-        await cursor.execute(SUM, _wanted(account_id, filters), prepare=False)
-        return await cursor.fetchall()
+    return await _list_sums(conn, **_wanted(account_id, filters))
 
 
 async def list_run_totals(conn: Conn, *, account_id: UUID, run_id: UUID) -> Sequence[Money]:

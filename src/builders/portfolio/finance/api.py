@@ -28,7 +28,7 @@ from builders.portfolio.finance import (
     summary,
     summary_replies,
 )
-from builders.portfolio.finance.records import MAX_MONTHS
+from builders.portfolio.finance.records import MAX_MONTHS, LedgerEntry
 from builders.portfolio.ledger import currencies
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import EntryFilters, EntrySort
@@ -191,7 +191,7 @@ async def list_ledger_entries(
     domain: Domain = None,
     sort: Annotated[EntrySort, Query(description="Order of the list; `-` reverses it.")] = EntrySort.DAY_DESC,
     include_total: IncludeTotal = False,
-) -> CountedPageReply[replies.LedgerEntryReply]:
+) -> CountedPageReply[LedgerEntry]:
     """List the entries of the ledger, void ones too: of the portfolio or of a domain, the newest day first."""
     listed = await entries.list_entries(
         conn,
@@ -202,4 +202,5 @@ async def list_ledger_entries(
         page=page,
         include_total=include_total,
     )
-    return replies.entries_reply(listed)
+    found = listed.page
+    return CountedPageReply(items=list(found.items), next_cursor=found.next_cursor, total=listed.total)

@@ -5,9 +5,11 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
+from builders.kit.pages import Page
 from builders.kit.values.days import require_order
+from builders.kit.values.resources import extended
 from builders.portfolio.domains import lookups
-from builders.portfolio.finance.records import ListedEntries
+from builders.portfolio.finance.records import LedgerEntry, ListedEntries
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryFilters, EntrySort
 
@@ -34,8 +36,10 @@ async def list_entries(
     of: dict[str, Any] = {"account_id": account_id, "domain_id": domain_id, "filters": filters}
     found = await ledger_entries.list_entries(conn, **of, sort=sort, page=page)
     domain_ids = list({each.domain_id for each in found.items})
+    domains = await lookups.load_domains_by_id(conn, account_id=account_id, ids=domain_ids)
+    names = {each.id: each.domain for each in domains.values()}
+    items = [extended(LedgerEntry, each, domain=names.get(each.domain_id)) for each in found.items]
     return ListedEntries(
-        page=found,
-        domains=await lookups.load_domains_by_id(conn, account_id=account_id, ids=domain_ids),
+        page=Page(items=items, next_cursor=found.next_cursor),
         total=await ledger_entries.count_entries(conn, **of) if include_total else None,
     )

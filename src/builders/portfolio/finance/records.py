@@ -12,6 +12,7 @@ from pydantic import Field
 
 from builders.kit.pages import Page
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Changes, Patch
 from builders.kit.values.resources import MONEY, resource
@@ -298,12 +299,20 @@ class PortfolioSummary:
     by_tag: Sequence[LabelledTotals]  # a domain with several tags counts in each
 
 
+@resource("LedgerEntryReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry(Entry):
+    """An entry of the ledger, with its domain."""
+
+    domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[DomainName | None, doc("Its name as a lower-case A-label; null when it was removed.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedEntries:
-    """A page of ledger entries, with their domains."""
+    """A page of ledger entries."""
 
-    page: Page[Entry]
-    domains: Mapping[UUID, Domain]  # without removed ones
+    page: Page[LedgerEntry]
     total: int | None  # of all pages; None: not requested
 
 

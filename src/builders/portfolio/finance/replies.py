@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from builders.kit.http.bodies import WARNINGS, Reply, UnknownField, WriteReply
-from builders.kit.http.pagination import CountedPageReply
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money
@@ -21,50 +20,17 @@ from builders.portfolio.finance.records import (
     ChangedField,
     DomainFinance,
     HoldingPeriod,
-    ListedEntries,
     NextRenewal,
     RecordedRenewal,
     RenewalNotice,
 )
 from builders.portfolio.finance.returns import XirrReason
 from builders.portfolio.finance.sales import PLANNED
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Installment, RateSource, rounded_rate
+from builders.portfolio.ledger.records import Entry, Installment, rounded_rate
 from builders.portfolio.team.visibility import visible
 
 MAX_NAMED = 10  # currencies of a warning
 MAX_SHOWN = 500  # newest entries of a reply
-
-
-class FinanceEntryReply(Reply):
-    """An entry of the ledger of a domain."""
-
-    id: Annotated[UUID, doc("Identifier of the entry.")]
-    kind: Annotated[EntryKind, doc("Kind of the amount.")]
-    amount: Annotated[Money, doc("The amount in the currency of the payment.")]
-    signed_amount: Annotated[Money, doc("The same amount, negative for a cost.")]
-    occurred_on: Annotated[date, doc("Day of the payment.")]
-    years: Annotated[int | None, doc("Years that it pays for.")]
-    registrar: Annotated[str | None, doc("The registrar that was paid.")]
-    memo: Annotated[str | None, doc("Text about it.")]
-    source: Annotated[EntrySource, doc("Source of the entry.")]
-    reference: Annotated[str | None, doc("Number of the order or invoice.")]
-    charge_id: Annotated[UUID | None, doc("The registrar's charge that it comes from.")]
-    sale_id: Annotated[UUID | None, doc("The sale that it is part of.")]
-    fx_rate: Annotated[
-        str | None, doc("Units of the base currency per unit of the currency; null: there is none.")
-    ]
-    fx_date: Annotated[date | None, doc("Day of the rate, on or before the day of the entry.")]
-    fx_source: Annotated[RateSource | None, doc("`bank`: the European Central Bank. `own`: a rate of your own.")]
-    base_amount: Annotated[Money | None, doc("The amount in the base currency.")]
-    voided_at: Annotated[datetime | None, doc("When it was voided; void entries are excluded from all figures.")]
-    void_reason: Annotated[str | None, doc("Why it was voided.")]
-
-
-class LedgerEntryReply(FinanceEntryReply):
-    """An entry of the ledger, with its domain."""
-
-    domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[DomainName | None, doc("Its name as a lower-case A-label; null when it was removed.")]
 
 
 class FinanceIncomeReply(Reply):
@@ -152,7 +118,7 @@ class FinanceReply(FinancePeriodReply, WriteReply, _DomainShown):  # the members
     next_renewal: Annotated[NextRenewal | None, doc("The next renewal; null when it is unknown or not due.")]
     earlier_periods: Annotated[list[FinancePeriodReply], doc("Earlier holding periods, the oldest first."), MONEY]
     entries: Annotated[
-        list[FinanceEntryReply],
+        list[Entry],
         doc(f"The newest {MAX_SHOWN} entries, including void entries, the oldest first."),
         MONEY,
     ]
@@ -186,7 +152,7 @@ class RenewedDomainReply(Reply):
 class RenewalRecorded(WriteReply):
     """A recorded renewal."""
 
-    entry: Annotated[FinanceEntryReply, doc("The entry of the ledger.")]
+    entry: Annotated[Entry, doc("The entry of the ledger.")]
     domain: Annotated[RenewedDomainReply, doc("The domain with its new expiry.")]
     expiry_advanced_by_days: Annotated[int, doc("Days that the expiry moved by.")]
     duplicate_of: Annotated[
@@ -214,7 +180,7 @@ def recorded_reply(recorded: RecordedRenewal, finance: DomainFinance) -> Renewal
     """Return a recorded renewal, with the figures after it."""
     before, after = recorded.previous_expires_at, recorded.domain.expires_at
     return RenewalRecorded(
-        entry=_entry(recorded.entry),
+        entry=recorded.entry,
         domain=RenewedDomainReply.from_record(recorded.domain),
         expiry_advanced_by_days=0 if before is None or after is None else (after - before).days,
         duplicate_of=recorded.duplicate_of,
@@ -237,7 +203,7 @@ def _computed(finance: DomainFinance, *, year: int | None = None) -> dict[str, A
         "breakeven_price": money(figures.breakeven_price),
         "earlier_periods": [FinancePeriodReply(**_figures(each, finance)) for each in finance.begun[:-1]],
         "next_renewal": finance.next_renewal,
-        "entries": [_entry(each) for each in entries[-MAX_SHOWN:]],
+        "entries": entries[-MAX_SHOWN:],
         "entries_count": len(finance.entries),
         "unconverted": [entry.id for each in finance.begun for entry in each.figures.unconverted],
         "recommendation": advice and ShownRecommendation.of(advice, currency=finance.base_currency),
@@ -285,30 +251,6 @@ def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | N
             "installments": list(payments),
         }
     )
-
-
-def entries_reply(listed: ListedEntries) -> CountedPageReply[LedgerEntryReply]:
-    """Return a page of ledger entries."""
-    items = []
-    for each in listed.page.items:
-        domain = listed.domains.get(each.domain_id)
-        items.append(LedgerEntryReply.from_record(each, **_amounts(each), domain=domain and domain.domain))
-    return CountedPageReply[LedgerEntryReply](items=items, next_cursor=listed.page.next_cursor, total=listed.total)
-
-
-def _entry(entry: Entry) -> FinanceEntryReply:
-    return FinanceEntryReply.from_record(entry, **_amounts(entry))
-
-
-def _amounts(entry: Entry) -> dict[str, Any]:
-    """Return the members that an entry does not have itself."""
-    return {
-        "amount": entry.money,
-        "signed_amount": entry.signed_money,
-        "reference": entry.reference or entry.order_ref,
-        "fx_rate": None if entry.fx_rate is None else f"{entry.fx_rate.normalize():f}",
-        "base_amount": entry.base_money,
-    }
 
 
 def _list_named(finance: DomainFinance) -> Mapping[FigureWarning | RenewalNotice, AbstractSet[str]]:

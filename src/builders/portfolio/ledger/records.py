@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import Annotated, TypeAlias
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.limits import maximums
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
-from builders.kit.values.resources import resource
+from builders.kit.values.resources import HIDDEN, resource
 
 MAX_OWN_RATES = maximums.declare(
     "own_rates", 1_000, of="portfolio", counts="Exchange rates of your own.", code="too_long"
@@ -268,37 +268,62 @@ class NewEntry(EntryFields):
         return (self.domain_id, self.kind, self.occurred_on, self.amount, self.currency, self.is_void)
 
 
+@resource(
+    "FinanceEntryReply",
+    computed={
+        "signed_amount": "The same amount, negative for a cost.",
+        "fx_source": "`bank`: the European Central Bank. `own`: a rate of your own.",
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An amount recorded on a domain."""
+    """An entry of the ledger of a domain."""
 
-    id: UUID
-    domain_id: UUID
-    kind: EntryKind
-    amount: Decimal
-    currency: str
-    occurred_on: date
-    years: int | None
-    registrar: str | None
-    memo: str | None
-    source: EntrySource
-    reference: str | None
-    order_ref: str | None = None
-    charge_id: UUID | None = None
-    charge_key: bytes | None = None
-    sale_id: UUID | None = None
-    sale_line: int | None = None
-    sale_role: SaleRole | None = None
-    created_by: UUID | None
-    created_at: datetime
-    base_currency: str
-    fx_rate: Decimal | None  # units of the base currency per unit of the currency; None: not converted
-    fx_date: date | None  # the day of the rate
-    is_own_rate: bool = False  # the rate is of the portfolio's own
-    base_amount: Decimal | None
-    voided_at: datetime | None
-    voided_by: UUID | None
-    void_reason: str | None
+    id: Annotated[UUID, doc("Identifier of the entry.")]
+    domain_id: Annotated[UUID, HIDDEN]
+    kind: Annotated[EntryKind, doc("Kind of the amount.")]
+    amount: Annotated[Decimal, doc("The amount in the currency of the payment.")]
+    currency: Annotated[str, HIDDEN]
+    occurred_on: Annotated[date, doc("Day of the payment.")]
+    years: Annotated[int | None, doc("Years that it pays for.")]
+    registrar: Annotated[str | None, doc("The registrar that was paid.")]
+    memo: Annotated[str | None, doc("Text about it.")]
+    source: Annotated[EntrySource, doc("Source of the entry.")]
+    reference: Annotated[str | None, doc("Number of the order or invoice.")]
+    order_ref: Annotated[str | None, HIDDEN] = None
+    charge_id: Annotated[UUID | None, doc("The registrar's charge that it comes from.")] = None
+    charge_key: Annotated[bytes | None, HIDDEN] = None
+    sale_id: Annotated[UUID | None, doc("The sale that it is part of.")] = None
+    sale_line: Annotated[int | None, HIDDEN] = None
+    sale_role: Annotated[SaleRole | None, HIDDEN] = None
+    created_by: Annotated[UUID | None, HIDDEN]
+    created_at: Annotated[datetime, HIDDEN]
+    base_currency: Annotated[str, HIDDEN]
+    fx_rate: Annotated[
+        Decimal | None, doc("Units of the base currency per unit of the currency; null: there is none.")
+    ]
+    fx_date: Annotated[date | None, doc("Day of the rate, on or before the day of the entry.")]
+    is_own_rate: Annotated[bool, HIDDEN] = False  # the rate is of the portfolio's own
+    base_amount: Annotated[Decimal | None, doc("The amount in the base currency.")]
+    voided_at: Annotated[datetime | None, doc("When it was voided; void entries are excluded from all figures.")]
+    voided_by: Annotated[UUID | None, HIDDEN]
+    void_reason: Annotated[str | None, doc("Why it was voided.")]
+
+    @field_serializer("amount")
+    def _show_amount(self, _: Decimal) -> Money:
+        return self.money
+
+    @field_serializer("base_amount")
+    def _show_base_amount(self, _: Decimal | None) -> Money | None:
+        return self.base_money
+
+    @field_serializer("fx_rate")
+    def _show_rate(self, rate: Decimal | None) -> str | None:
+        return None if rate is None else f"{rate.normalize():f}"
+
+    @field_serializer("reference")
+    def _show_reference(self, reference: str | None) -> str | None:
+        return reference or self.order_ref
 
     @property
     def is_void(self) -> bool:
@@ -316,7 +341,7 @@ class Entry:
         return Money(self.amount, self.currency).quantized()
 
     @property
-    def signed_money(self) -> Money:
+    def signed_amount(self) -> Money:
         """Return the amount, negative for a cost."""
         return self.money if self.kind.is_income else -self.money
 
