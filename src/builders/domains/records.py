@@ -25,8 +25,9 @@ from builders.kit.values.docs import (
 )
 from builders.kit.values.domain_names import DomainName, unicode_of
 from builders.kit.values.money import CurrencyCode, ExactAmount
-from builders.kit.values.resources import HIDDEN, resource
+from builders.kit.values.resources import HIDDEN, Masked, resource
 from builders.kit.values.texts import checked
+from builders.mail import addresses
 
 MAX_DOMAINS = maximums.declare(
     "domains",
@@ -149,6 +150,7 @@ class DomainSettings:
     default_destination: Annotated[
         Mailbox | None,
         doc("Default recipient of mail to names without destinations, required with catch_all; null without one."),
+        Masked(addresses.mask),
     ] = None
     catch_all: Annotated[
         StrictBool, doc("Whether all mail goes to `default_destination`; if so, names cannot be claimed.")

@@ -19,8 +19,10 @@ from builders.kit.values import ids
 from builders.kit.values.docs import doc
 from builders.kit.values.resources import (
     HIDDEN,
+    MONEY,
     OF_CALLER,
     ONCE,
+    Mark,
     Masked,
     extended,
     members_of,
@@ -218,6 +220,31 @@ def test_an_event_has_its_members_in_order_with_the_masked_ones_masked() -> None
     data = BoatData(changed=["name"], **values_of(BOAT, BoatData))
 
     assert data.model_dump_json() == '{"name":null,"changed":["name"],"owner":"A"}'
+
+
+def test_a_member_that_is_declared_again_is_still_masked() -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Ferry(Boat):
+        owner: Annotated[str, doc("The company.")]
+
+    ferry = extended(Ferry, BOAT, owner="Bergen Line")
+
+    assert values_of(ferry, BoatData)["owner"] == "B"
+
+
+@pytest.mark.parametrize("mark", [ONCE, MONEY])
+def test_a_member_that_is_declared_again_is_still_protected(mark: Mark) -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Locker:
+        code: Annotated[str, doc("Its code."), mark]
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Box(Locker):
+        code: Annotated[str, doc("Its number.")]
+
+    [code] = members_of(Box)
+
+    assert list(code.marks) == [mark]
 
 
 def test_columns_are_the_fields_of_a_row() -> None:

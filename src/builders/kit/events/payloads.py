@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, Field, create_model
 
-from builders.kit.values.resources import Masked, Member, members_of, reply_type
+from builders.kit.values.resources import Member, masked_of, members_of, reply_type
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -35,9 +35,7 @@ def _declared(member: Member) -> Any:  # an argument of create_model
 def values_of(record: object, model: type[BaseModel]) -> dict[str, Any]:
     """Return the values of the members that an event has of a record, masked where the record says so."""
     found = {name: getattr(record, name) for name in model.model_fields if hasattr(record, name)}
-    kind: Any = type(record)
-    for each in members_of(kind):
-        for mark in each.marks:
-            if isinstance(mark, Masked) and (value := found.get(each.name)) is not None:
-                found[each.name] = list(map(mark.mask, value)) if each.is_list else mark.mask(value)
+    for name, mask in masked_of(type(record)).items():
+        if (value := found.get(name)) is not None:
+            found[name] = mask(value) if isinstance(value, str) else list(map(mask, value))
     return found

@@ -13,7 +13,7 @@ depends on the request or is shown once:
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache, reduce
@@ -44,11 +44,12 @@ OF_CALLER: Final = Mark.OF_CALLER
 ONCE: Final = Mark.ONCE  # a secret: the replay of an idempotent request omits it
 MONEY: Final = Mark.MONEY  # null for a role that does not see money: `visible` of portfolio/team
 HIDDEN = Field(exclude=True)  # a column that no answer shows
+_PROTECTING = (Mark.ONCE, Mark.MONEY)  # beside Masked
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """The mark of a member that events show masked: receivers store them."""
+    """The mark of a member that events and the plans of a sandbox show masked: receivers store them."""
 
     mask: Callable[[str], str]
 
@@ -86,9 +87,29 @@ class Member:
 
 @lru_cache(maxsize=256)  # more than there are records
 def members_of(record: type) -> Sequence[Member]:
-    """Return the fields of a record."""
+    """Return the fields of a record; a field that is declared again keeps the marks that protect it."""
     hints = get_type_hints(record, include_extras=True)
-    return [_member(each.name, hints[each.name], _default(each)) for each in fields(record)]
+    members = [_member(each.name, hints[each.name], _default(each)) for each in fields(record)]
+    kept = _protecting(record)
+    return [
+        replace(each, marks=[*each.marks, *(mark for mark in kept.get(each.name, ()) if mark not in each.marks)])
+        for each in members
+    ]
+
+
+def _protecting(record: type) -> Mapping[str, Sequence[object]]:
+    """Return the marks by which the classes that a record inherits from protect their members."""
+    inherited = (each for base in reversed(record.__mro__[1:]) if is_dataclass(base) for each in members_of(base))
+    return {
+        each.name: [mark for mark in each.marks if isinstance(mark, Masked) or mark in _PROTECTING]
+        for each in inherited
+    }
+
+
+def masked_of(record: type) -> Mapping[str, Callable[[str], str]]:
+    """Return the mask of each member that has one."""
+    marks = ((each.name, mark) for each in members_of(record) for mark in each.marks)
+    return {name: mark.mask for name, mark in marks if isinstance(mark, Masked)}
 
 
 def _default(field: Any) -> Any:  # of dataclasses

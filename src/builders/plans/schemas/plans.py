@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.docs import CreatedAt, Interval, doc
 from builders.kit.values.money import CurrencyCode, ExactAmount, Money
+from builders.kit.values.resources import masked_of
 from builders.mail import addresses
 from builders.plans.approval.records import Approval
 from builders.plans.records import (
@@ -55,15 +56,20 @@ class Mask:
 
     def hide(self, view: View | None) -> View | None:
         """Return a view with masked mailboxes, and only the host of a URL."""
+        if view is None:
+            return None
+        hidden: dict[str, Any] = {name: self._mailboxes(getattr(view, name)) for name in masked_of(type(view))}
         if isinstance(view, AliasView):
-            block = [self._mailbox(each) if "@" in each else each for each in view.block]
-            return replace(view, destinations=tuple(map(self._mailbox, view.destinations)), block=block)
+            hidden["block"] = [self._mailbox(each) if "@" in each else each for each in view.block]
         if isinstance(view, WebhookView):
             parts = urlsplit(view.url)  # the path can contain a secret
-            return replace(view, url=f"{parts.scheme}://{parts.hostname or ''}/***#{self._hash(view.url)}")
-        if view is None or view.default_destination is None:
-            return view
-        return replace(view, default_destination=self._mailbox(view.default_destination))
+            hidden["url"] = f"{parts.scheme}://{parts.hostname or ''}/***#{self._hash(view.url)}"
+        return replace(view, **hidden)
+
+    def _mailboxes(self, value: str | Sequence[str] | None) -> str | Sequence[str] | None:
+        if value is None:
+            return None
+        return self._mailbox(value) if isinstance(value, str) else tuple(map(self._mailbox, value))
 
     def _mailbox(self, email: str) -> str:
         local, _, domain = addresses.mask(email).rpartition("@")
