@@ -16,12 +16,12 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-import builders
 from builders.kit.errors import CODES_KEY, MAX_ERRORS, MIXED_CODE, PROBLEM_JSON, Problem, list_problem_types
 from builders.kit.http.application import OPEN_ENUM
 from builders.kit.http.callers import API_KEY, COOKIE
 from builders.kit.process.version import REVISION, VERSION
 from builders.kit.values import resources
+from docs.examples import add_examples, read_examples
 from docs.schema_names import share_schemas, unite_null
 from docs.webhooks import describe_webhooks
 
@@ -359,18 +359,14 @@ def derive_document(app: FastAPI) -> Json:
     return complete(app, webhooks=describe_webhooks(), examples=read_examples(), names=read_schema_names())
 
 
-def read_examples() -> Mapping[str, Json]:
-    """Return the examples of bodies, replies and events by name: the files examples.json of the packages."""
-    files = sorted(Path(builders.__path__[0]).rglob("examples.json"))
-    return {name: found for file in files for name, found in json.loads(file.read_bytes()).items()}
-
-
 def read_schema_names() -> Mapping[str, Json]:
     """Return the names of schemas that the document would repeat: the table of `schema_names`."""
     return tomllib.loads(Path(__file__).with_name("schema_names.toml").read_text(encoding="utf-8"))
 
 
-def complete(app: FastAPI, *, webhooks: Json, examples: Mapping[str, Json], names: Mapping[str, Json]) -> Json:
+def complete(
+    app: FastAPI, *, webhooks: Json, examples: Mapping[str, Sequence[Any]], names: Mapping[str, Json]
+) -> Json:
     """Return what FastAPI derives of the application, completed; `webhooks` has their paths and schemas."""
     document = get_openapi(
         title=app.title,
@@ -385,7 +381,7 @@ def complete(app: FastAPI, *, webhooks: Json, examples: Mapping[str, Json], name
     document = name_records(document)
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    _add_examples(schemas, examples)
+    add_examples(schemas, examples)
     for name, schema in json.loads(json.dumps(webhooks["schemas"])).items():
         if schemas.setdefault(name, schema) != schema:
             raise ValueError(f"two different schemas are called {name}; rename one of the models")
@@ -409,18 +405,6 @@ def complete(app: FastAPI, *, webhooks: Json, examples: Mapping[str, Json], name
     components["schemas"] = {name: schema for name, schema in schemas.items() if name in in_use}
     share(document)
     return document
-
-
-def _add_examples(schemas: Json, examples: Mapping[str, Json]) -> None:
-    """Add the examples of models; a page of a list has those of its item."""
-    for name in examples.keys() & schemas.keys():
-        schemas[name]["examples"] = examples[name]
-    for schema in schemas.values():
-        members = schema.get("properties", {})
-        item = members.get("items", {}).get("items", {}).get("$ref", "").rpartition("/")[2]
-        if item in examples and members.keys() <= {"items", "next_cursor", "total"}:
-            cursor = {name: None for name in ("next_cursor", "total") if name in members}
-            schema["examples"] = [{"items": examples[item], **cursor}]
 
 
 def _examples_of(used: Collection[str]) -> Json:
