@@ -14,7 +14,7 @@ from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.plans import planning
 from builders.plans.promotion.batches import STAGES
-from builders.plans.records import Action, AliasView, DesiredAlias, Draft, Manifest, OnConflict
+from builders.plans.records import Action, AliasView, DesiredAlias, Manifest, OnConflict
 from builders.plans.resources import alias_rules
 from builders.plans.resources.live_state import LiveState
 
@@ -64,7 +64,7 @@ class AccountState:
     aliases: tuple[Alias, ...]
     availability: Mapping[Name, Availability]
 
-    def draft(self, manifest: Manifest) -> Draft:
+    def draft(self, manifest: Manifest) -> planning.Draft:
         """Return the plan for a manifest."""
         live = LiveState(aliases=self.aliases, availability=self.availability, domains=DOMAINS)
         references = planning.resolve_references(manifest, live)

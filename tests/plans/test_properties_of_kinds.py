@@ -16,7 +16,6 @@ from builders.plans.records import (
     ActionKind,
     DesiredWebhook,
     DomainView,
-    Draft,
     Kind,
     Manifest,
     OnConflict,
@@ -177,7 +176,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
     )
 
 
-def draft(live: LiveState, manifest: Manifest) -> Draft:
+def draft(live: LiveState, manifest: Manifest) -> planning.Draft:
     return planning.diff(manifest, [], live, planning.resolve_references(manifest, live))
 
 

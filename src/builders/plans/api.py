@@ -297,7 +297,7 @@ async def withdraw(
 
 @router.post(
     "/plans/{plan_id}/promotion",
-    response_model=promotion_schemas.PromotionReply,
+    response_model=promotion_schemas.PromotionDetail,
     responses=problems(*REFUSALS, KeyLimit),
     openapi_extra=BEYOND_SPEC,
     dependencies=[rate_limit(DECIDE), heavy(is_alone=False)],
@@ -310,7 +310,7 @@ async def promote_as_person(
     config: SettingsDep,
     keyring: KeyringDep,
     outbound: OutboundDep,
-) -> promotion_schemas.PromotionReply:
+) -> promotion_schemas.PromotionDetail:
     """Promote a plan of your own account, as a person who has signed in with a browser within ten minutes.
 
     The service mints a live key for this plan, shows it to nobody, and revokes it afterwards. The plan needs its
@@ -328,7 +328,7 @@ async def promote_as_person(
 
 @router.get(
     "/approval-requests",
-    response_model=Listing[approval_schemas.ApprovalRequestReply],
+    response_model=Listing[ApprovalRequest],
     openapi_extra=BEYOND_SPEC,
 )
 async def list_requests(access: Reviewer, conn: Reads) -> Listing[ApprovalRequest]:
@@ -397,7 +397,7 @@ async def discard_policy(
 
 @router.post(
     "/promote",
-    response_model=promotion_schemas.PromotionReply,
+    response_model=promotion_schemas.PromotionDetail,
     responses=problems(LiveKeyRequired, *REFUSALS),
     openapi_extra={"x-security": [API_KEY]},
     dependencies=[heavy(is_alone=False)],
@@ -429,7 +429,7 @@ async def promote(
 @router.get("/promotions/{promotion_id}", openapi_extra=BEYOND_SPEC, dependencies=[heavy()])
 async def get_promotion(
     promotion_id: PromotionId, caller: Reader, conn: Reads
-) -> promotion_schemas.PromotionReply:
+) -> promotion_schemas.PromotionDetail:
     """Read a promotion with its steps."""
     found = await run.get_promotion(conn, account_id=caller.live_account_id, promotion_id=promotion_id)
     return promotion_schemas.promotion_reply(found, masked=caller.mode == "test")

@@ -28,9 +28,9 @@ from builders.plans.events import PLAN_CREATED, PlanData
 from builders.plans.records import (
     ACTIONS,
     PLAN_LIFE,
+    Action,
     ActionKind,
     DomainView,
-    Draft,
     Finding,
     Manifest,
     Plan,
@@ -59,6 +59,15 @@ _DELETED = 100  # plans that one plan deletes at most
 RETENTION = timedelta(days=30)  # of plans that are not promoted
 PRUNE_BATCH, PROMOTIONS_OF_BATCH = 1000, 50  # a promotion has up to 2,000 steps
 MANIFEST = TypeAdapter(Manifest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The actions and findings of a plan; the digest covers the actions."""
+
+    actions: tuple[Action, ...]
+    errors: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

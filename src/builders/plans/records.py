@@ -1,5 +1,6 @@
 """Records: the manifest and its resources, plans and promotions."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
@@ -32,6 +33,9 @@ MAX_BYTES = 1024 * 1024  # of a request body with a manifest
 GENERATE = "generate"  # the reference of a new secret
 MAX_SHOWN = 100  # destinations of one promotion in a reply
 PLAN_LIFE = timedelta(hours=24)  # from its creation to its expiry
+CreatedBy = Annotated[
+    str, doc("The id of an API key; otherwise `user` and the id of a session, or `support` and a name.")
+]
 
 
 class Kind(StrEnum):
@@ -337,15 +341,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """The actions and findings of a plan; the digest covers the actions."""
-
-    actions: tuple[Action, ...]
-    errors: tuple[Finding, ...]
-    warnings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A reviewable list of actions, bound by its digest."""
 
@@ -459,20 +454,36 @@ class BilledOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """The execution of a plan; a plan has at most one."""
+    """The execution of a plan."""
 
-    id: UUID
-    plan_id: UUID
-    status: PromotionStatus
-    on_error: OnError
-    steps: Sequence[Step]
-    created_by: str  # credentials, as in the plan
-    started_at: datetime
-    finished_at: datetime | None
-    invoices: Sequence[BilledOn] = ()
-    error: StepError | None = None  # of an abandoned promotion
-    unconfirmed: Sequence[str] = ()  # destinations that are not confirmed, up to MAX_SHOWN
-    unpaid: Sequence[BilledOn] = ()  # its open invoices
+    id: Annotated[UUID, doc("Identifier of the promotion.")]
+    plan_id: Annotated[UUID, doc("The plan that is executed.")]  # it has at most one promotion
+    status: Annotated[
+        PromotionStatus,
+        doc(
+            "A job continues a `running` promotion, and an approval starts a `waiting` one: poll "
+            "`GET /v1/sandbox/promotions/{promotion_id}` until it changes."
+        ),
+    ]
+    on_error: Annotated[OnError, doc("Reaction of the promotion to a failed step.")]
+    steps: Annotated[Sequence[Step], doc("The actions of the plan and their results.")]
+    created_by: CreatedBy
+    started_at: Annotated[datetime, doc("When the promotion started.")]
+    finished_at: Annotated[datetime | None, doc("When the promotion ended; null while it runs.")]
+    invoices: Annotated[Sequence[BilledOn], doc("Invoices for the claimed names; empty if they are free.")] = ()
+    error: Annotated[
+        StepError | None,
+        doc(
+            "Why it was abandoned. `ending_failed`: the completion failed, although the steps may have succeeded."
+        ),
+    ] = None
+    unconfirmed: Annotated[Sequence[str], HIDDEN] = ()  # destinations that are not confirmed, up to MAX_SHOWN
+    unpaid: Annotated[Sequence[BilledOn], HIDDEN] = ()  # its open invoices
+
+    @property
+    def summary(self) -> Mapping[StepStatus, int]:
+        """Return the number of steps by status."""
+        return Counter(each.status for each in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

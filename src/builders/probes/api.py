@@ -3,13 +3,16 @@
 from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
+from pydantic import TypeAdapter
 
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import UNLIMITED
 from builders.probes import schemas, service as probes
+from builders.probes.records import Readiness
 
 router = Router(tags=["probes"])
 NO_STORE = {"Cache-Control": "no-store"}
+_READINESS = TypeAdapter(Readiness)
 ALIVE = schemas.LivenessReply(status="ok")
 
 
@@ -27,11 +30,11 @@ async def health() -> schemas.LivenessReply:
 
 @router.get(
     "/readyz",
-    response_model=schemas.ReadinessReply,
+    response_model=Readiness,
     dependencies=[UNLIMITED],
     responses={
         503: {
-            "model": schemas.ReadinessReply,
+            "model": Readiness,
             "description": "Not ready: the database does not respond, or with `writes=required` refuses writes.",
         }
     },
@@ -46,7 +49,6 @@ async def readyz(
     """Bounded readiness: core database required; cache store checked when configured."""
     prober: probes.Prober = request.app.state.prober
     found = await prober.examine()
-    reply = schemas.ReadinessReply.from_record(found)
-    is_ready = reply.status == "ready" and (reply.writes or writes is None)
+    is_ready = found.status == "ready" and (found.writes or writes is None)
     status, headers = (200, NO_STORE) if is_ready else (503, {**NO_STORE, "Retry-After": "5"})
-    return Response(reply.model_dump_json(), status, headers, "application/json")
+    return Response(_READINESS.dump_json(found), status, headers, "application/json")

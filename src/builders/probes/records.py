@@ -1,6 +1,5 @@
 """Records of the probes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -22,11 +21,37 @@ class Check:
     ] = None
 
 
+@resource("ChecksReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checks:
+    """The checks of all dependencies."""
+
+    database: Annotated[
+        Check, doc("PostgreSQL; required. `degraded`: writes fail, for example because its disk is full.")
+    ] = Check(status="skipped")
+    cache: Annotated[Check, doc("Always `skipped`: the service needs no cache store.")] = Check(status="skipped")
+    outbox: Annotated[Check, doc("Whether events can be written and are dispatched in time.")] = Check(
+        status="skipped"
+    )
+    processes: Annotated[
+        Check,
+        doc(
+            "The processes that one `serve` runs, such as the worker. `degraded`: one keeps ending, does not "
+            "respond or has not started; `detail` names it. `skipped`: the process runs alone."
+        ),
+    ] = Check(status="skipped")
+
+
+@resource("ReadinessReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """Whether requests can be answered."""
+    """Whether the service can answer requests, and which dependency is unavailable."""
 
-    status: Literal["ready", "not_ready"]
-    writes: bool  # also requests that change something
-    detail: str  # the failed checks
-    checks: Mapping[str, Check]  # of `database`, `cache`, `outbox` and `processes`
+    status: Annotated[
+        Literal["ready", "not_ready"], doc("`not_ready`, with status 503, if requests cannot be answered.")
+    ]
+    writes: Annotated[
+        bool, doc("False while the database is read-only or its disk is full: then only reads are answered.")
+    ]
+    detail: Annotated[str, doc("The result as a text, such as `ready; outbox: cannot be written`.")]
+    checks: Annotated[Checks, doc("Result for each dependency.")]

@@ -16,7 +16,7 @@ from builders.kit.process import log, parts
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.probes import store
-from builders.probes.records import Check, Readiness
+from builders.probes.records import Check, Checks, Readiness
 
 DATABASE_S = 1.2
 OUTBOX_S = 0.3
@@ -28,7 +28,7 @@ STOPPING = Readiness(
     status="not_ready",
     writes=False,
     detail="stopping",
-    checks=dict.fromkeys(("database", "cache", "outbox", "processes"), Check(status="skipped")),
+    checks=Checks(),
 )
 _AWAY, _DEGRADED = Check(status="away"), Check(status="degraded")
 _log = log.get_logger()
@@ -147,12 +147,11 @@ class Prober(AbstractAsyncContextManager["Prober"]):
             status="ready" if is_there else "not_ready",
             writes=is_there and not refused,
             detail="; ".join(details),
-            checks={
-                "database": _DEGRADED if "database" in refused else database_check,
-                "cache": Check(status="skipped"),  # the service needs no cache store
-                "outbox": outbox_check,
-                "processes": _DEGRADED if troubles else Check(status="ok" if known else "skipped"),
-            },
+            checks=Checks(
+                database=_DEGRADED if "database" in refused else database_check,
+                outbox=outbox_check,
+                processes=_DEGRADED if troubles else Check(status="ok" if known else "skipped"),
+            ),
         )
 
 

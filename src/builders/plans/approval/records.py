@@ -4,10 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
 
+from pydantic import Field
+
+from builders.kit.values.docs import doc
+from builders.kit.values.resources import HIDDEN, resource
 from builders.plans.approval.policy import ApprovalPolicy, Rule
-from builders.plans.records import ApprovalState
+from builders.plans.records import ApprovalState, PlanDigest
 
 
 class Verdict(StrEnum):
@@ -37,18 +42,26 @@ class NewDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The decision of a person about the plans with a digest."""
+    """The decision of a person about plans with the digest."""
 
-    id: UUID
-    plan_id: UUID  # that the person has seen
-    digest: str
-    verdict: Verdict
-    comment: str | None
-    decided_by: UUID  # the person's account
-    decided_at: datetime
-    expires_at: datetime
-    ended_at: datetime | None = None  # withdrawn, replaced or used
-    used_by: UUID | None = None  # the plan whose promotion started under it
+    id: Annotated[UUID, doc("Identifier of the decision.")]
+    plan_id: Annotated[UUID, HIDDEN]  # that the person has seen
+    digest: Annotated[str, HIDDEN]
+    verdict: Annotated[Verdict, Field(serialization_alias="decision", description="`approve` or `reject`.")]
+    comment: Annotated[str | None, doc("The person's reason; null without one.")]
+    decided_by: Annotated[UUID, Field(serialization_alias="account_id", description="Account of the person.")]
+    decided_at: Annotated[datetime, doc("When it was taken.")]
+    expires_at: Annotated[datetime, doc("Until when it counts.")]
+    ended_at: Annotated[datetime | None, doc("When it was withdrawn, replaced or used; null before.")] = None
+    used_by: Annotated[UUID | None, doc("The plan whose promotion started under it; null otherwise.")] = None
+
+
+@resource("DecisionReply")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonDecision(Decision):
+    """The decision of a person about plans with the digest."""
+
+    email: Annotated[str, doc("Masked address of the person.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +88,12 @@ class Proposal:
     expires_at: datetime
 
 
+@resource("ApprovalRequestReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A request to the deciders, as the inbox shows it."""
+    """A plan that asks the deciders for a decision."""
 
-    plan_id: UUID
-    digest: str
-    manifest: str
-    requested_at: datetime
+    plan_id: Annotated[UUID, doc("The newest plan with the digest.")]
+    digest: Annotated[PlanDigest, doc("The digest that decisions are bound to.")]
+    manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
+    requested_at: Annotated[datetime, doc("When a decision was last asked for.")]

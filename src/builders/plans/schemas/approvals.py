@@ -12,6 +12,7 @@ from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.values import texts
 from builders.kit.values.docs import CreatedAt, doc
 from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money
+from builders.kit.values.resources import extended
 from builders.mail import addresses
 from builders.plans.approval.policies import PolicyInForce, PolicyRequest
 from builders.plans.approval.policy import (
@@ -23,7 +24,7 @@ from builders.plans.approval.policy import (
     Rule,
     describe,
 )
-from builders.plans.approval.records import Approval, Decision, NewDecision, Verdict
+from builders.plans.approval.records import Approval, Decision, NewDecision, PersonDecision, Verdict
 from builders.plans.approval.requests import review_url
 from builders.plans.records import ApprovalState, Kind, Plan, PlanDigest
 
@@ -148,20 +149,6 @@ class RuleReply(Reply):
     message: Annotated[str, doc("The reason, as text.")]
 
 
-class DecisionReply(Reply):
-    """The decision of a person about plans with the digest."""
-
-    id: Annotated[UUID, doc("Identifier of the decision.")]
-    decision: Annotated[Verdict, doc("`approve` or `reject`.")]
-    comment: Annotated[str | None, doc("The person's reason; null without one.")]
-    account_id: Annotated[UUID, doc("Account of the person.")]
-    email: Annotated[str, doc("Masked address of the person.")]
-    decided_at: Annotated[datetime, doc("When it was taken.")]
-    expires_at: Annotated[datetime, doc("Until when it counts.")]
-    ended_at: Annotated[datetime | None, doc("When it was withdrawn, replaced or used; null before.")]
-    used_by: Annotated[UUID | None, doc("The plan whose promotion started under it; null otherwise.")]
-
-
 class ApprovalReply(Reply):
     """The approval of a plan, by the policy of this moment."""
 
@@ -171,7 +158,7 @@ class ApprovalReply(Reply):
     ]
     approvals: Annotated[int, doc("Number of people who must approve.")]
     rules: Annotated[list[RuleReply], doc("The rules that require the approval; empty if it is not required.")]
-    decisions: Annotated[list[DecisionReply], doc("Decisions about plans with this digest, newest first.")]
+    decisions: Annotated[list[PersonDecision], doc("Decisions about plans with this digest, newest first.")]
     review_url: Annotated[str, doc("Page on which a person decides after signing in; it holds no credential.")]
 
 
@@ -190,20 +177,8 @@ def _rules(rules: Mapping[Rule, str]) -> list[RuleReply]:
     return [RuleReply(rule=rule, message=message) for rule, message in rules.items()]
 
 
-def _decision(decision: Decision, emails: Mapping[UUID, str]) -> DecisionReply:
-    email = addresses.mask(emails.get(decision.decided_by, ""))
-    return DecisionReply.from_record(
-        decision, decision=decision.verdict, account_id=decision.decided_by, email=email
-    )
-
-
-class ApprovalRequestReply(Reply):
-    """A plan that asks the deciders for a decision."""
-
-    plan_id: Annotated[UUID, doc("The newest plan with the digest.")]
-    manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
-    digest: Annotated[PlanDigest, doc("The digest that decisions are bound to.")]
-    requested_at: Annotated[datetime, doc("When a decision was last asked for.")]
+def _decision(decision: Decision, emails: Mapping[UUID, str]) -> PersonDecision:
+    return extended(PersonDecision, decision, email=addresses.mask(emails.get(decision.decided_by, "")))
 
 
 class ConditionsReply(Reply):

@@ -26,6 +26,7 @@ from builders.plans.records import (
     ActionKind,
     AliasView,
     ApprovalState,
+    CreatedBy,
     Finding,
     Kind,
     Plan,
@@ -37,9 +38,6 @@ from builders.plans.records import (
 from builders.plans.schemas.approvals import ApprovalReply, approval_reply
 
 INTERVALS = ("once", "month", "year")
-CreatedBy = Annotated[
-    str, doc("The id of an API key; otherwise `user` and the id of a session, or `support` and a name.")
-]
 Labels = Annotated[dict[str, str], doc("Your own labels, as the manifest gives them.")]
 Summary = Annotated[dict[ActionKind, int], doc("Number of actions by type of action.")]
 _VIEW = TypeAdapter[View](View)

@@ -1,6 +1,6 @@
 """The body and the reply of a promotion, and the reply of the status."""
 
-from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -12,21 +12,18 @@ from builders.kit.events import outbox
 from builders.kit.http.bodies import IdText, Reply, StrictBody
 from builders.kit.values.docs import CreatedAt, Livemode, doc
 from builders.kit.values.money import Money
+from builders.kit.values.resources import extended, resource
 from builders.mail import addresses
 from builders.plans.records import (
-    BilledOn,
     Kind,
     OnError,
     PlanDigest,
     Promotion,
     PromotionRequest,
     PromotionStatus,
-    Step,
-    StepError,
     StepStatus,
 )
 from builders.plans.schemas.manifests import Count
-from builders.plans.schemas.plans import CreatedBy
 from builders.plans.simulation import Overview
 
 
@@ -85,38 +82,18 @@ class NextActionReply(Reply):
     invoice_ids: Annotated[list[UUID], doc("Invoices to pay.")]
 
 
-class PromotionReply(Reply):
+@resource("PromotionReply", computed={"summary": "Number of steps by status."})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotionDetail(Promotion):
     """The execution of a plan."""
 
-    id: Annotated[UUID, doc("Identifier of the promotion.")]
-    plan_id: Annotated[UUID, doc("The plan that is executed.")]
-    status: Annotated[
-        PromotionStatus,
-        doc(
-            "A job continues a `running` promotion, and an approval starts a `waiting` one: poll "
-            "`GET /v1/sandbox/promotions/{promotion_id}` until it changes."
-        ),
-    ]
-    on_error: Annotated[OnError, doc("Reaction of the promotion to a failed step.")]
-    steps: Annotated[list[Step], doc("The actions of the plan and their results.")]
-    summary: Annotated[dict[StepStatus, int], doc("Number of steps by status.")]
-    invoices: Annotated[list[BilledOn], doc("Invoices for the claimed names; empty if they are free.")]
-    error: Annotated[
-        StepError | None,
-        doc(
-            "Why it was abandoned. `ending_failed`: the completion failed, although the steps may have succeeded."
-        ),
-    ]
     next_actions: Annotated[
         list[NextAction], doc("Empty if the promotion has its full effect; more values can be added.")
     ]
     next_action_details: Annotated[list[NextActionReply], doc("Instructions for each of `next_actions`.")]
-    created_by: CreatedBy
-    started_at: Annotated[datetime, doc("When the promotion started.")]
-    finished_at: Annotated[datetime | None, doc("When the promotion ended; null while it runs.")]
 
 
-def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:
+def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionDetail:
     """Return the reply with the next actions; mailboxes can be masked."""
     messages: dict[NextAction, str] = {}
     if promotion.status is PromotionStatus.WAITING:
@@ -131,9 +108,9 @@ def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:
         messages["confirm_destinations"] = CONFIRM
     if unpaid := [each.id for each in promotion.unpaid]:
         messages["pay_invoices"] = PAY
-    return PromotionReply.from_record(
+    return extended(
+        PromotionDetail,
         promotion,
-        summary=dict(Counter(step.status for step in promotion.steps)),
         next_actions=list(messages),
         next_action_details=[
             NextActionReply(

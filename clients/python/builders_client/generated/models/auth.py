@@ -107,10 +107,10 @@ class SessionImpersonation(Model):
     """Name of the vendor's employee."""
     reason: str
     """The reason that support stated."""
-    expires_at: AwareDatetime
-    """When the session ends; it is not renewed."""
     may_write: bool
     """Whether the session may change data."""
+    expires_at: AwareDatetime
+    """When the session ends; it is not renewed."""
     act: SessionAct
     """Who acts for the account."""
 
@@ -132,12 +132,12 @@ class SessionItem(Model):
     """IP address of the client that opened it."""
     user_agent: str | None
     """`User-Agent` of the browser that opened it; null when unknown."""
+    impersonation: SessionImpersonation | None
+    """Set when the vendor's support opened it; null otherwise."""
     signed_in_by: str | None
     """How the person signed in: `mail_code`, `mail_link`, or the issuer; null for other kinds."""
     current: bool
     """Whether it is the session of this request."""
-    impersonation: SessionImpersonation | None
-    """Set when the vendor's support opened it; null otherwise."""
 
 
 class SessionItemPage(Model):

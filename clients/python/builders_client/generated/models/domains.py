@@ -253,8 +253,6 @@ class ClaimableReply(Model):
 
     domain: str
     """Domain name, as a lower-case A-label."""
-    unicode: str | None
-    """The domain in Unicode; null if it is the same."""
     source: str
     """`account` for a domain of your own, `catalog` for one of the vendor. Known values: account, catalog."""
     mail_mode: str
@@ -263,14 +261,16 @@ class ClaimableReply(Model):
     """Slugs of its categories, the main one first; empty for a domain of your own."""
     price: ClaimablePriceReply | None
     """Price of a name; null: free of charge."""
-    min_local_length: int
-    """Minimum length of a local part."""
-    separator_policy: str
-    """Separators that do not distinguish two names: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), or `distinct` (none). Known values: ignore_dots, ignore_all, distinct."""
     rules: DomainRulesReply
     """Rules for local parts on this domain."""
     remaining: int | None
     """Number of names that can still be claimed; null: no limit."""
+    unicode: str | None
+    """The domain in Unicode; null if it is the same."""
+    min_local_length: int
+    """Minimum length of a local part."""
+    separator_policy: str
+    """Separators that do not distinguish two names: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), or `distinct` (none). Known values: ignore_dots, ignore_all, distinct."""
 
 
 class ClaimableReplyPage(Model):

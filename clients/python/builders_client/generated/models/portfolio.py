@@ -1032,8 +1032,6 @@ class BillingApplied(Model):
 class BillingCharge(Model):
     """A line of a registrar's bill, or the part of it that is for one domain."""
 
-    id: str
-    """Identifier of the charge."""
     provider: str
     """The registrar."""
     connection_id: str | None
@@ -1042,48 +1040,50 @@ class BillingCharge(Model):
     """The registrar's order; null when it names none."""
     line_id: str | None
     """Line of the order, or place among equal rows of a file."""
-    parent_order_id: str | None
-    """Of a refund: the order that is refunded."""
     charged_on: date
     """Day of the charge."""
     description: str | None
     """The registrar's text; null if the role does not see money."""
+    kind: str
+    """Kind of the charge. Known values: registration, renewal, transfer, redemption, privacy, tax, refund, other."""
+    total: Money | None
+    """The charged amount; negative for a refund."""
+    parent_order_id: str | None
+    """Of a refund: the order that is refunded."""
     domain_raw: str | None
     """The domain as the registrar writes it; null when no field contains it. Of a part: its domain."""
     domain: str | None
     """The domain that is named, as an A-label."""
-    kind: str
-    """Kind of the charge. Known values: registration, renewal, transfer, redemption, privacy, tax, refund, other."""
     years: int | None
     """Years that the charge pays for; null when unknown."""
-    amount: Money | None
-    """Total without tax and fees."""
     tax: Money | None
     """Tax in the total."""
     fees: Money | None
     """Fees in the total."""
-    total: Money | None
-    """The charged amount; negative for a refund."""
-    annual_cost: Money | None
-    """The total of one year; null when unknown."""
-    state: str
-    """Whether its domain is known, and whether it is booked. Known values: unmatched, suggested, matched, applied, ignored, split."""
-    reason: str | None
-    """Why it is not booked although its domain is known. `entry_limit`: the domain has as many entries as it can have. Known values: entry_limit."""
-    match: ChargeMatch
-    """The domain of the charge."""
-    refund_of: str | None
-    """Of a refund: the charge that it reverses, if known."""
     split_of: str | None
     """Of a part: the charge that a member split; null for other charges."""
-    entry_id: str | None
-    """The entry of the ledger; null while not applied."""
-    linked: bool
-    """Whether a member recorded the entry before the charge was imported."""
+    id: str
+    """Identifier of the charge."""
     source: str
     """The registrar's API, or an imported file. Known values: api, import."""
     imported_at: AwareDatetime
     """When it was recorded."""
+    refund_of: str | None
+    """Of a refund: the charge that it reverses, if known."""
+    entry_id: str | None
+    """The entry of the ledger; null while not applied."""
+    linked: bool
+    """Whether a member recorded the entry before the charge was imported."""
+    state: str
+    """Whether its domain is known, and whether it is booked. Known values: unmatched, suggested, matched, applied, ignored, split."""
+    reason: str | None
+    """Why it is not booked although its domain is known. `entry_limit`: the domain has as many entries as it can have. Known values: entry_limit."""
+    amount: Money | None
+    """Total without tax and fees."""
+    annual_cost: Money | None
+    """The total of one year; null when unknown."""
+    match: ChargeMatch
+    """The domain of the charge."""
 
 
 class BillingRunProvider(Model):
@@ -1326,8 +1326,6 @@ class FinanceEntryReply(Model):
     """Kind of the amount. Known values: acquisition, registration, renewal, transfer_fee, redemption, privacy, premium_fee, tax, marketplace_fee, commission, escrow_fee, other_cost, buyer_refund, chargeback, sale, sale_installment, lease_income, parking_revenue, refund, other_income."""
     amount: Money
     """The amount in the currency of the payment."""
-    signed_amount: Money
-    """The same amount, negative for a cost."""
     occurred_on: date
     """Day of the payment."""
     years: int | None
@@ -1348,14 +1346,16 @@ class FinanceEntryReply(Model):
     """Units of the base currency per unit of the currency; null: there is none."""
     fx_date: date | None
     """Day of the rate, on or before the day of the entry."""
-    fx_source: str | None
-    """`bank`: the European Central Bank. `own`: a rate of your own. Known values: bank, own."""
     base_amount: Money | None
     """The amount in the base currency."""
     voided_at: AwareDatetime | None
     """When it was voided; void entries are excluded from all figures."""
     void_reason: str | None
     """Why it was voided."""
+    signed_amount: Money
+    """The same amount, negative for a cost."""
+    fx_source: str | None
+    """`bank`: the European Central Bank. `own`: a rate of your own. Known values: bank, own."""
 
 
 class FinanceIncomeReply(Model):
@@ -1505,12 +1505,12 @@ class LedgerEntryReply(Model):
 
     id: str
     """Identifier of the entry."""
+    domain_id: str
+    """Identifier of the portfolio domain."""
     kind: str
     """Kind of the amount. Known values: acquisition, registration, renewal, transfer_fee, redemption, privacy, premium_fee, tax, marketplace_fee, commission, escrow_fee, other_cost, buyer_refund, chargeback, sale, sale_installment, lease_income, parking_revenue, refund, other_income."""
     amount: Money
     """The amount in the currency of the payment."""
-    signed_amount: Money
-    """The same amount, negative for a cost."""
     occurred_on: date
     """Day of the payment."""
     years: int | None
@@ -1531,18 +1531,18 @@ class LedgerEntryReply(Model):
     """Units of the base currency per unit of the currency; null: there is none."""
     fx_date: date | None
     """Day of the rate, on or before the day of the entry."""
-    fx_source: str | None
-    """`bank`: the European Central Bank. `own`: a rate of your own. Known values: bank, own."""
     base_amount: Money | None
     """The amount in the base currency."""
     voided_at: AwareDatetime | None
     """When it was voided; void entries are excluded from all figures."""
     void_reason: str | None
     """Why it was voided."""
-    domain_id: str
-    """Identifier of the portfolio domain."""
     domain: str | None
     """Its name as a lower-case A-label; null when it was removed."""
+    signed_amount: Money
+    """The same amount, negative for a cost."""
+    fx_source: str | None
+    """`bank`: the European Central Bank. `own`: a rate of your own. Known values: bank, own."""
 
 
 class LedgerEntryReplyCountedPage(Model):
@@ -2198,8 +2198,6 @@ class RegistrarReply(Model):
 class RegistrarWritten(Model):
     """A saved connection."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
     provider: str
     """The registrar; `manual:NAME` for one without an API."""
     title: str
@@ -2256,6 +2254,8 @@ class RegistrarWritten(Model):
     """When the connection was last changed."""
     verification: RegistrarVerification | None
     """Null with `verify` false, and for a registrar without API."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
 
 
 class RenewalMonth(Model):

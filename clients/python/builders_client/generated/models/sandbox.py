@@ -37,10 +37,10 @@ class ApprovalRequestReply(Model):
 
     plan_id: str
     """The newest plan with the digest."""
-    manifest: str
-    """`metadata.name` of the manifest."""
     digest: str
     """The digest that decisions are bound to."""
+    manifest: str
+    """`metadata.name` of the manifest."""
     requested_at: AwareDatetime
     """When a decision was last asked for."""
 
@@ -111,8 +111,6 @@ class DecisionReply(Model):
     """The person's reason; null without one."""
     account_id: str
     """Account of the person."""
-    email: str
-    """Masked address of the person."""
     decided_at: AwareDatetime
     """When it was taken."""
     expires_at: AwareDatetime
@@ -121,6 +119,8 @@ class DecisionReply(Model):
     """When it was withdrawn, replaced or used; null before."""
     used_by: str | None
     """The plan whose promotion started under it; null otherwise."""
+    email: str
+    """Masked address of the person."""
 
 
 class DomainViewReply(Model):
@@ -549,8 +549,12 @@ class PromotionReply(Model):
     """Reaction of the promotion to a failed step. Known values: stop, continue."""
     steps: list[StepReply]
     """The actions of the plan and their results."""
-    summary: dict[str, int]
-    """Number of steps by status."""
+    created_by: str
+    """The id of an API key; otherwise `user` and the id of a session, or `support` and a name."""
+    started_at: AwareDatetime
+    """When the promotion started."""
+    finished_at: AwareDatetime | None
+    """When the promotion ended; null while it runs."""
     invoices: list[InvoiceReply]
     """Invoices for the claimed names; empty if they are free."""
     error: StepErrorReply | None
@@ -559,12 +563,8 @@ class PromotionReply(Model):
     """Empty if the promotion has its full effect; more values can be added. Known values: await_approval, resume, replan, confirm_destinations, pay_invoices."""
     next_action_details: list[NextActionReply]
     """Instructions for each of `next_actions`."""
-    created_by: str
-    """The id of an API key; otherwise `user` and the id of a session, or `support` and a name."""
-    started_at: AwareDatetime
-    """When the promotion started."""
-    finished_at: AwareDatetime | None
-    """When the promotion ended; null while it runs."""
+    summary: dict[str, int]
+    """Number of steps by status."""
 
 
 class ProposalReply(Model):
