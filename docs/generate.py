@@ -168,6 +168,14 @@ def job_list() -> str:
     return table(("Job", "When", "Does", "Tries"), rows)
 
 
+def scattered() -> str:
+    """Write the statements that can touch all shards, by how often they run."""
+    file = REFERENCE.parents[1] / "tests" / "architecture" / "fan_out.toml"
+    listed = tomllib.loads(file.read_text(encoding="utf-8"))
+    rows = [(f"`{name}`", reason, often) for often, names in listed.items() for name, reason in names.items()]
+    return table(("Statement", "Does", "How often"), rows)
+
+
 def commands() -> str:
     """Write the help of each command."""
     return "\n\n".join(_helps(cli.main, None))
@@ -317,6 +325,7 @@ def _plain(text: str) -> str:
 
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
+    "all-shards.md": scattered,
     "cli.md": commands,
     "errors.md": error_codes,
     "events.md": events,

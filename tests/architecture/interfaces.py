@@ -12,7 +12,7 @@ PRIVATE = {"store", "schemas", "replies", "api", "jobs"}
 # The conditions of the filters of domains: parts of statements of the packages above.
 SHARED = {
     ("builders", "portfolio", "domains", "store", "filters"),
-    *(("builders", "portfolio", "ledger", "store", each) for each in ("rates", "totals")),
+    *(("builders", "portfolio", "ledger", "store", each) for each in ("copies", "rates", "totals")),
 }
 # One importer each: the HTTP service mounts handlers, the worker registers jobs.
 SOLE_IMPORTERS = {"api": ("builders", "app"), "jobs": ("builders", "worker")}

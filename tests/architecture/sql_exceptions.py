@@ -11,7 +11,9 @@ HISTORY = (
     *("portfolio_parking_revenue", "portfolio_registrars_holdings", "portfolio_renewals_decisions"),
     "portfolio_transfers",
 )
+LEDGER, SOLD = "builders/portfolio/ledger/store/", ("SAVE_SALES", "take_due", "void_sales", "void_imported")
 READ = ("list_registrars", "list_forms", "list_pairs")
+OUTDATED = ("portfolio_domains_outdated", "portfolio_domains_outdated_months")
 # Allowed exceptions by the beginning of their error, with the reason.
 ALLOWED = {
     f"{STORE}rules.py:FIND portfolio_domains": "compares registrars with the portfolio",
@@ -102,6 +104,17 @@ ALLOWED = {
     **dict.fromkeys([f"{FIGURES}FIGURES {table}" for table in SUMMED], "as above"),
     **dict.fromkeys([f"{FIGURES}REFRESH {table}" for table in SUMMED if table not in RATES], "as above"),
     f"{FIGURES}write_months portfolio_ledger_entries": "as above",
+    **{
+        f"{LEDGER}{each} {table}": "marks what it outdates"
+        for each in ("entries.py:INSERT_ENTRIES", "entries.py:void_entries", "rates.py:convert_entries")
+        for table in OUTDATED
+    },
+    **{f"builders/portfolio/finance/store.py:{each} {OUTDATED[0]}": "as above" for each in SOLD},
+    **{
+        f"builders/portfolio/domains/store/domains.py:{each} portfolio_ledger_entries": "as above"
+        for each in ("update", "delete")
+    },
+    "builders/portfolio/domains/store/domains.py:delete portfolio_billing_charges": "they lose their domain",
     f"{FIGURES}list_portfolios": "finds outdated figures of all accounts",
     "builders/portfolio/ledger/store/totals.py:LIST_TOTALS portfolio_finance_sales": "a sale ends a period",
     "builders/portfolio/imports/store.py:list_imported_later portfolio_runs": "skips undone ones",

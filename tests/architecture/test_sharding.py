@@ -1,6 +1,9 @@
 """Statements keep the rules of a sharded database; those that do not yet are listed."""
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -31,13 +34,13 @@ OPEN: Mapping[str, Sequence[str]] = {
 }
 # Tables with triggers that are to be statements or constraints.
 TRIGGERED = {
-    *("invoices_credit", "invoices_invoices", "invoices_line_credits", "invoices_lines"),
-    *("invoices_payments", "portfolio_domains_tags", "portfolio_finance_sales", "portfolio_ledger_entries"),
+    *("invoices_credit", "invoices_invoices", "invoices_line_credits", "invoices_lines", "invoices_payments"),
 }
-# To be an UPDATE before the deletion.
-CLEARED = "portfolio_billing_charges: SET NULL in the foreign key to portfolio_domains (account_id, domain_id)"
-FUNCTIONS = Functions(volatile={"nextval"}, changing={"nextval", "to_char"})
+# Views that are to be a table that is written with what they show.
+VIEWS = {"forwarding_catch_alls", "forwarding_reverse_addresses"}
+FUNCTIONS = Functions(volatile={("nextval", 1)}, changing={("nextval", 1), ("to_char", 1)})
 TABLES = ["mail_sent", "mail_optouts", "mail_parts", "procrastinate_jobs", "identity_accounts"]
+FAN_OUT = Path(__file__).with_name("fan_out.toml")
 Rule = Callable[[Statement], Iterator[str]]
 
 
@@ -50,13 +53,14 @@ def conn(conninfo: str) -> Iterator[psycopg.Connection]:
 
 def rules(functions: Functions, tables: Sequence[str]) -> Mapping[str, Rule]:
     """Return the rules of statements by name."""
+    of_functions = (sharding.volatile_updates, sharding.changing_conflicts)
+    of_tables = (
+        *(sharding.changed_times, sharding.wide_locks, sharding.deletions_by_place, sharding.correlated),
+        *(sharding.recursive, sharding.columnless, sharding.missing_halves),
+    )
     return {
-        "volatile_updates": lambda each: sharding.volatile_updates(each, functions),
-        "changing_conflicts": lambda each: sharding.changing_conflicts(each, functions),
-        "wide_locks": lambda each: sharding.wide_locks(each, tables),
-        "deletions_by_place": lambda each: sharding.deletions_by_place(each, tables),
-        "correlated": lambda each: sharding.correlated(each, tables),
-        "recursive": lambda each: sharding.recursive(each, tables),
+        **{rule.__name__: partial(rule, functions=functions) for rule in of_functions},
+        **{rule.__name__: partial(rule, tables=tables) for rule in of_tables},
     }
 
 
@@ -70,11 +74,63 @@ def test_a_sharded_database_accepts_statements(conn: psycopg.Connection, codebas
     assert sorted(known - {each.partition(": ")[0] for each in errors}) == []
 
 
+def test_what_touches_all_shards_is_listed(conn: psycopg.Connection, codebase: list[Source]) -> None:
+    tables = [table.name for table in tenancy.read(conn)]
+    sent = [statement for file in codebase for statement in statements(file)]
+    found = {each.place.removeprefix("builders/") for each in sent if sharding.is_scattered(each, tables)}
+    listed = [place for places in tomllib.loads(FAN_OUT.read_text()).values() for place in places]
+    assert sorted(found ^ set(listed)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_scattered"),
+    [
+        ("SELECT id FROM mail_sent WHERE due <= %(now)s", True),
+        ("SELECT id FROM mail_sent WHERE account_id = %(account_id)s", False),
+        ("SELECT id FROM mail_sent WHERE account_id = ANY(%(account_ids)s)", False),
+        ("SELECT id FROM mail_sent WHERE account_id = %(account_id)s OR n = 1", True),
+        ("SELECT id FROM mail_optouts WHERE account_id = %(account_id)s", True),
+        ("SELECT id FROM procrastinate_jobs", False),
+        (
+            (
+                "SELECT (SELECT max(n) FROM mail_parts AS p WHERE p.account_id = s.account_id) "
+                "FROM mail_sent AS s WHERE s.account_id = %(account_id)s"
+            ),
+            False,
+        ),
+        (
+            (
+                "WITH a AS (SELECT id FROM mail_sent WHERE account_id = %(account_id)s) "
+                "UPDATE mail_parts SET n = 1 FROM a WHERE mail_parts.id = a.id"
+            ),
+            True,
+        ),
+        ("INSERT INTO mail_sent (account_id) SELECT %(account_id)s FROM unnest(%(ids)s) AS id", False),
+    ],
+)
+def test_a_statement_touches_all_shards(text: str, *, is_scattered: bool) -> None:
+    assert sharding.is_scattered(Statement(place="store.py:SAMPLE", text=text), TABLES) == is_scattered
+
+
 def test_a_sharded_database_accepts_tables(conn: psycopg.Connection) -> None:
     found = [each for each in sharding.unsharded(tenancy.read(conn)) if "trigger" not in each]
-    assert found == [CLEARED]
+    assert found == []
     triggered = {each.partition(": ")[0] for each in sharding.unsharded(tenancy.read(conn)) if "trigger" in each}
     assert triggered == TRIGGERED
+
+
+def test_a_view_reads_tables_of_one_shard(conn: psycopg.Connection) -> None:
+    views = conn.execute("SELECT viewname, definition FROM pg_views WHERE schemaname = 'public'").fetchall()
+    tables = [table.name for table in tenancy.read(conn)]
+    assert {each.partition(": ")[0] for each in sharding.unsharded_views(views, tables)} == VIEWS
+
+
+def test_a_view_of_two_shards_is_reported() -> None:
+    views = [
+        ("mail_seen", "SELECT sent.id FROM mail_sent AS sent JOIN mail_optouts AS out ON out.hash = sent.hash"),
+        ("mail_all", "SELECT id FROM mail_sent"),
+    ]
+    assert list(sharding.unsharded_views(views, TABLES)) == ["mail_seen: a view of tables by account_id and hash"]
 
 
 def reported(rule: str, text: str) -> list[str]:
@@ -116,8 +172,31 @@ def reported(rule: str, text: str) -> list[str]:
             "SELECT a FROM (VALUES (1)) AS w (a) WHERE EXISTS (SELECT FROM mail_sent WHERE mail_sent.id = w.a)",
         ),
         (
+            "correlated",
+            "WITH w AS (SELECT 1 AS a) SELECT a FROM w WHERE EXISTS (SELECT FROM mail_sent AS s WHERE s.id = w.a)",
+        ),
+        (
             "recursive",
             "WITH RECURSIVE a AS (SELECT id FROM mail_sent UNION ALL SELECT id FROM a) SELECT id FROM a",
+        ),
+        ("changed_times", "UPDATE mail_sent SET due = due + %(wait)s::interval WHERE account_id = %(account_id)s"),
+        ("changed_times", "UPDATE mail_sent SET n = 1 WHERE due + make_interval(hours => n) < %(now)s"),
+        (
+            "changed_times",
+            "INSERT INTO mail_sent VALUES (1) ON CONFLICT (id) DO UPDATE SET due = %(now)s + %(wait)s::interval",
+        ),
+        ("columnless", "SELECT count(*) FROM (SELECT FROM mail_sent WHERE due <= %(now)s LIMIT 9) AS oldest"),
+        ("columnless", "WITH a AS (SELECT FROM mail_sent LIMIT 9) SELECT count(*) FROM a"),
+        (
+            "missing_halves",
+            "DELETE FROM mail_sent AS sent WHERE NOT EXISTS (SELECT FROM mail_optouts WHERE hash = sent.hash)",
+        ),
+        (
+            "missing_halves",
+            (
+                "WITH lost AS (SELECT s.id FROM mail_sent AS s LEFT JOIN mail_optouts AS o ON o.hash = s.hash "
+                "WHERE o.hash IS NULL) UPDATE mail_sent SET n = 1 FROM lost WHERE lost.id = mail_sent.id"
+            ),
         ),
     ],
 )
@@ -161,8 +240,40 @@ def test_a_statement_that_is_refused_is_reported(rule: str, text: str) -> None:
         ),
         ("correlated", "SELECT a FROM unnest(%(as)s) AS w (a) CROSS JOIN LATERAL (SELECT FROM mail_sent) AS b"),
         (
+            "correlated",
+            (
+                "WITH w AS (SELECT 1 AS a) SELECT (SELECT n FROM mail_parts AS p "
+                "WHERE p.account_id = s.account_id AND p.id = w.a) FROM w JOIN mail_sent AS s ON s.id = w.a"
+            ),
+        ),
+        (
             "recursive",
             "WITH RECURSIVE a AS (SELECT id FROM mail_sent WHERE account_id = %(account_id)s) SELECT id FROM a",
+        ),
+        ("changed_times", "UPDATE mail_sent SET due = %(now)s::timestamptz + %(wait)s::interval, n = n + 1"),
+        ("changed_times", "UPDATE mail_sent SET due = to_timestamp(%(now_s)s + least(n * 5, 60))"),
+        (
+            "changed_times",
+            (
+                "INSERT INTO mail_sent VALUES (%(now)s + %(wait)s::interval) ON CONFLICT (id) DO UPDATE "
+                "SET due = excluded.due"
+            ),
+        ),
+        ("changed_times", "UPDATE procrastinate_jobs SET due = due + %(wait)s::interval"),
+        ("columnless", "SELECT id FROM mail_sent WHERE EXISTS (SELECT FROM mail_parts)"),
+        ("columnless", "SELECT a FROM (SELECT) AS one"),
+        (
+            "columnless",
+            "SELECT count(*) FROM (SELECT FROM mail_sent WHERE account_id = %(account_id)s) AS counted",
+        ),
+        ("missing_halves", "SELECT id FROM mail_sent WHERE NOT EXISTS (SELECT FROM mail_optouts)"),
+        ("missing_halves", "DELETE FROM mail_sent WHERE NOT EXISTS (SELECT FROM mail_parts)"),
+        (
+            "missing_halves",
+            (
+                "WITH a AS (SELECT s.id FROM mail_sent AS s LEFT JOIN mail_optouts AS o ON o.hash = s.hash "
+                "WHERE s.n IS NULL) DELETE FROM mail_sent USING a WHERE a.id = mail_sent.id"
+            ),
         ),
     ],
 )

@@ -221,7 +221,7 @@ unsubscribe = query("""
         RETURNING account_id, id
     )
     DELETE FROM leads_tokens AS token USING lead
-    WHERE token.account_id = lead.account_id AND token.lead_id = lead.id
+    WHERE token.account_id = %(account_id)s AND token.lead_id = lead.id
 """).run(account_id=VENDOR)
 bounce = query("""
     UPDATE leads_leads SET status = 'bounced', changed_at = %(at)s

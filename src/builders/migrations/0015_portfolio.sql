@@ -356,44 +356,6 @@ CREATE FUNCTION portfolio_domains_month(day date) RETURNS date
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN day - (extract(day FROM day)::int - 1);
 
-CREATE FUNCTION portfolio_domains_outdate() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO portfolio_domains_outdated (account_id, domain_id)
-    SELECT DISTINCT account_id, domain_id FROM changed;
-    RETURN NULL;
-END $$;
-CREATE FUNCTION portfolio_domains_outdate_entries() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO portfolio_domains_outdated (account_id, domain_id)
-    SELECT DISTINCT account_id, domain_id FROM changed;
-    INSERT INTO portfolio_domains_outdated_months (account_id, month)
-    SELECT DISTINCT account_id, portfolio_domains_month(occurred_on) FROM changed;
-    RETURN NULL;
-END $$;
-CREATE FUNCTION portfolio_domains_outdate_tagged() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO portfolio_domains_outdated_months (account_id, month)
-    SELECT DISTINCT account_id, portfolio_domains_month(occurred_on) FROM portfolio_ledger_entries AS entry
-    WHERE (account_id, domain_id) IN (SELECT account_id, domain_id FROM changed);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER portfolio_domains_outdate_added AFTER INSERT ON portfolio_ledger_entries
-    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_entries();
-CREATE TRIGGER portfolio_domains_outdate_changed AFTER UPDATE ON portfolio_ledger_entries
-    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_entries();
-CREATE TRIGGER portfolio_domains_outdate_removed AFTER DELETE ON portfolio_ledger_entries
-    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_entries();
-CREATE TRIGGER portfolio_domains_outdate_added AFTER INSERT ON portfolio_finance_sales
-    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
-CREATE TRIGGER portfolio_domains_outdate_changed AFTER UPDATE ON portfolio_finance_sales
-    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
-CREATE TRIGGER portfolio_domains_outdate_removed AFTER DELETE ON portfolio_finance_sales
-    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
-CREATE TRIGGER portfolio_domains_outdate_added AFTER INSERT ON portfolio_domains_tags
-    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_tagged();
-CREATE TRIGGER portfolio_domains_outdate_removed AFTER DELETE ON portfolio_domains_tags
-    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_tagged();
-
 -- The visits that parking providers counted, on which advice about renewals depends.
 CREATE TABLE portfolio_finance_traffic (
     account_id uuid NOT NULL,
@@ -762,7 +724,7 @@ CREATE TABLE portfolio_billing_charges (
     PRIMARY KEY (account_id, id),
     CHECK (NOT is_split OR split_of IS NULL AND domain_id IS NULL AND applied_at IS NULL),
     FOREIGN KEY (account_id, split_of) REFERENCES portfolio_billing_charges (account_id, id),
-    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE SET NULL (domain_id)
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id)
 );
 -- The parts of a split charge have its key.
 CREATE UNIQUE INDEX portfolio_billing_charges_key ON portfolio_billing_charges (account_id, key) WHERE split_of IS NULL;

@@ -166,13 +166,15 @@ CANCEL = """
     WHERE destination.account_id = idle.account_id AND destination.email = idle.email
 """
 POSTPONE = """
-    UPDATE aliases_destinations AS destination
-    SET ask_at = greatest(%(soon)s, (
-            SELECT max(at) FROM unnest(reader.asks) AS at
-        ) + (%(soon)s::timestamptz - %(now)s::timestamptz))
-    FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[], %(mailboxes)s::text[])
-         AS late (account_id, email, mailbox)
-    JOIN aliases_readers AS reader ON reader.email = late.mailbox
+    WITH late AS (
+        SELECT account_id, asked.email, greatest(%(soon)s, (
+                SELECT max(at) FROM unnest(reader.asks) AS at
+            ) + (%(soon)s::timestamptz - %(now)s::timestamptz)) AS ask_at
+        FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[], %(mailboxes)s::text[])
+             AS asked (account_id, email, mailbox)
+        JOIN aliases_readers AS reader ON reader.email = asked.mailbox
+    )
+    UPDATE aliases_destinations AS destination SET ask_at = late.ask_at FROM late
     WHERE destination.account_id = late.account_id AND destination.email = late.email
 """
 REPLACE_LINKS = """

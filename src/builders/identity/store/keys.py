@@ -12,7 +12,7 @@ from psycopg.rows import args_row
 from builders.identity import scopes
 from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, KeyKind, KeySecret, KeySpec, Network, Preset
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import account_lock, query
 from builders.kit.values import ids
 
 COLUMNS = """
@@ -20,7 +20,7 @@ COLUMNS = """
     allowed_ips, reads_mail
 """
 # Without the lock, concurrent transactions would not count each other's keys.
-LOCK_KEYS = "SELECT FROM identity_accounts WHERE id = %(account_id)s FOR NO KEY UPDATE"
+_lock_keys = account_lock("identity_keys")
 INSERT_KEY = f"""
     INSERT INTO identity_keys
         (account_id, id, digest, label, kind, preset, prefix, last4, created_at, created_by, expires_at,
@@ -129,7 +129,7 @@ async def insert_key(
     """Insert the key; None when the account has MAX_ACTIVE_KEYS active keys."""
     row = asdict(secret) | asdict(spec) | asdict(spec.limits) | {"max_active": MAX_ACTIVE_KEYS}
     row |= {"account_id": account_id, "id": ids.new(), "created_by": created_by, "now": now}
-    await conn.execute(LOCK_KEYS, row)
+    await _lock_keys(conn, account_id=account_id)
     return await (await _cursor(conn).execute(INSERT_KEY, row)).fetchone()
 
 

@@ -213,9 +213,9 @@ async def _block(database: Database, server: str, response: Response, unasked: S
         until = await rdap.block(
             conn,
             url=server,
-            pause=timedelta(seconds=pause_s),
-            first=timedelta(seconds=BLOCK_S),
-            now=clock.now(),
+            pause_s=pause_s,
+            first_s=BLOCK_S,
+            now_s=clock.now().timestamp(),
         )
         later = [Later(domain=each, due_at=until, failures=each.failures) for each in unasked]
         await rdap.postpone(conn, domains=later)

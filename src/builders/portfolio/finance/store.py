@@ -25,24 +25,29 @@ from builders.portfolio.finance.records import (
     ValueSum,
 )
 from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, START_KINDS, EntryKind, Installment
+from builders.portfolio.ledger.store.copies import OUTDATED_DOMAINS
 
 COLUMNS = (
     "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share, status_before, created_at, import_id, "
     "awaits_day, installments"
 )
 SAVE_SALES = f"""
-    INSERT INTO portfolio_finance_sales (account_id, created_by, {COLUMNS})
-    SELECT %(account_id)s, %(created_by)s, new.*
-    FROM unnest(
-        %(id)s::uuid[], %(domain_id)s::uuid[], %(sold_on)s::date[], %(commission_rate)s::numeric[],
-        %(venue)s::text[], %(buyer_ref)s::text[], %(own_share)s::numeric[], %(status_before)s::text[],
-        %(created_at)s::timestamptz[], %(import_id)s::uuid[], %(awaits_day)s::boolean[],
-        %(installments)s::jsonb[]
-    ) AS new
-    ON CONFLICT (account_id, id) DO UPDATE
-    SET sold_on = excluded.sold_on, commission_rate = excluded.commission_rate, venue = excluded.venue,
-        buyer_ref = excluded.buyer_ref, import_id = excluded.import_id, awaits_day = excluded.awaits_day,
-        installments = excluded.installments
+    WITH changed AS (
+        INSERT INTO portfolio_finance_sales (account_id, created_by, {COLUMNS})
+        SELECT %(account_id)s, %(created_by)s, new.*
+        FROM unnest(
+            %(id)s::uuid[], %(domain_id)s::uuid[], %(sold_on)s::date[], %(commission_rate)s::numeric[],
+            %(venue)s::text[], %(buyer_ref)s::text[], %(own_share)s::numeric[], %(status_before)s::text[],
+            %(created_at)s::timestamptz[], %(import_id)s::uuid[], %(awaits_day)s::boolean[],
+            %(installments)s::jsonb[]
+        ) AS new
+        ON CONFLICT (account_id, id) DO UPDATE
+        SET sold_on = excluded.sold_on, commission_rate = excluded.commission_rate, venue = excluded.venue,
+            buyer_ref = excluded.buyer_ref, import_id = excluded.import_id, awaits_day = excluded.awaits_day,
+            installments = excluded.installments
+        RETURNING domain_id
+    ), {OUTDATED_DOMAINS}
+    SELECT count(*) FROM changed
 """
 LIST_SALES_AND_TRAFFIC = f"""
     SELECT sale.*, reported_on, visited_on
@@ -260,20 +265,31 @@ list_due = query("""
     ORDER BY domain_id LIMIT %(limit)s
 """).scalars(UUID)
 # Return the domains.
-take_due = query("""
-    UPDATE portfolio_finance_sales SET awaits_day = false
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND awaits_day
-      AND voided_at IS NULL AND sold_on <= %(until)s
-    RETURNING domain_id
+take_due = query(f"""
+    WITH changed AS (
+        UPDATE portfolio_finance_sales SET awaits_day = false
+        WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND awaits_day
+          AND voided_at IS NULL AND sold_on <= %(until)s
+        RETURNING domain_id
+    ), {OUTDATED_DOMAINS}
+    SELECT domain_id FROM changed
 """).set_of(UUID)
-void_sales = query("""
-    UPDATE portfolio_finance_sales SET voided_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+void_sales = query(f"""
+    WITH changed AS (
+        UPDATE portfolio_finance_sales SET voided_at = %(now)s
+        WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+        RETURNING domain_id
+    ), {OUTDATED_DOMAINS}
+    SELECT count(*) FROM changed
 """).run()
-void_imported = query("""
-    UPDATE portfolio_finance_sales SET voided_at = %(now)s
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
-      AND voided_at IS NULL
+void_imported = query(f"""
+    WITH changed AS (
+        UPDATE portfolio_finance_sales SET voided_at = %(now)s
+        WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
+          AND voided_at IS NULL
+        RETURNING domain_id
+    ), {OUTDATED_DOMAINS}
+    SELECT count(*) FROM changed
 """).run()
 # The entries of sales that are not void and not of the import.
 # A change of a sale by a member forgets its import.

@@ -156,10 +156,19 @@ update = query(f"""
     ), untagged AS (
         DELETE FROM portfolio_domains_tags AS tag USING written
         WHERE tag.account_id = %(account_id)s AND tag.domain_id = written.id AND tag.tag <> ALL(written.tags)
+        RETURNING tag.domain_id
     ), tagged AS (
         INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
         SELECT %(account_id)s, tag, id FROM written, unnest(tags) AS tag
         ON CONFLICT DO NOTHING
+        RETURNING domain_id
+    ), retagged AS (
+        SELECT domain_id FROM untagged UNION SELECT domain_id FROM tagged
+    ), outdated AS (
+        INSERT INTO portfolio_domains_outdated_months (account_id, month)
+        SELECT DISTINCT %(account_id)s::uuid, portfolio_domains_month(occurred_on)
+        FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND domain_id IN (SELECT domain_id FROM retagged)
     ), recorded AS (
         INSERT INTO portfolio_domains_changes (account_id, domain_id, id, created_at, source, member_id, changes)
         SELECT %(account_id)s, id, change_id, %(now)s, %(source)s, %(member_id)s, changes FROM written
@@ -200,6 +209,14 @@ delete = query(f"""
         ORDER BY id FOR UPDATE
     ), forgotten AS (
         DELETE FROM portfolio_domains_changes
+        WHERE account_id = %(account_id)s AND domain_id IN (SELECT id FROM locked)
+    ), outdated AS (
+        INSERT INTO portfolio_domains_outdated_months (account_id, month)
+        SELECT DISTINCT %(account_id)s::uuid, portfolio_domains_month(occurred_on)
+        FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND domain_id IN (SELECT id FROM locked)
+    ), unassigned AS (
+        UPDATE portfolio_billing_charges SET domain_id = NULL
         WHERE account_id = %(account_id)s AND domain_id IN (SELECT id FROM locked)
     )
     DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id IN (SELECT id FROM locked)

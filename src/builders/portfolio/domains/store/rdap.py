@@ -110,14 +110,14 @@ list_blocked = query("""
 
 
 # A server that refuses again is blocked twice as long, up to a day; an answer resets the count.
+# In seconds: a sharded database refuses the sum of a time and an interval here.
 block = query("""
     INSERT INTO portfolio_domains_rdap_servers AS server (url, blocked_until, refusals)
-    VALUES (%(url)s, %(now)s + %(pause)s::interval, 1)
+    VALUES (%(url)s, to_timestamp(%(now_s)s::float + %(pause_s)s), 1)
     ON CONFLICT (url) DO UPDATE SET
-        blocked_until = %(now)s + least(
-            greatest(%(pause)s::interval, %(first)s::interval * power(2, least(server.refusals, 10))),
-            interval '1 day'
-        ),
+        blocked_until = to_timestamp(%(now_s)s::float + least(
+            greatest(%(pause_s)s, %(first_s)s * power(2, least(server.refusals, 10))), 86400
+        )),
         refusals = least(server.refusals + 1, 100)
     RETURNING blocked_until
 """).value(datetime)

@@ -28,6 +28,7 @@ from builders.portfolio.ledger.records import (
     NewEntry,
     Statement,
 )
+from builders.portfolio.ledger.store.copies import OUTDATED
 from builders.portfolio.ledger.store.rates import RATES
 
 NEW_COLUMNS = (
@@ -48,17 +49,19 @@ INSERT_ENTRIES = f"""
         ) AS entry (id, {NEW_COLUMNS})
     ), needed AS (
         SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM new
-    ), {RATES}
-    INSERT INTO portfolio_ledger_entries (
-        account_id, id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, is_own_rate,
-        base_amount, awaits_rates
-    )
-    SELECT %(account_id)s, id, {NEW_COLUMNS}, %(now)s, base_currency, fx_rate, fx_date, is_own_rate,
-        portfolio_ledger_round(amount * fx_rate, %(decimals)s::int), awaits_rates
-    FROM new JOIN rates USING (currency, occurred_on)
-    ORDER BY source, reference, charge_id, id
-    ON CONFLICT DO NOTHING
-    RETURNING {COLUMNS}
+    ), {RATES}, changed AS (
+        INSERT INTO portfolio_ledger_entries (
+            account_id, id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, is_own_rate,
+            base_amount, awaits_rates
+        )
+        SELECT %(account_id)s, id, {NEW_COLUMNS}, %(now)s, base_currency, fx_rate, fx_date, is_own_rate,
+            portfolio_ledger_round(amount * fx_rate, %(decimals)s::int), awaits_rates
+        FROM new JOIN rates USING (currency, occurred_on)
+        ORDER BY source, reference, charge_id, id
+        ON CONFLICT DO NOTHING
+        RETURNING {COLUMNS}
+    ), {OUTDATED}
+    SELECT * FROM changed
 """
 # The entries in whose place new ones would be, each by its unique index.
 LIST_PRESENT = f"""
@@ -228,15 +231,19 @@ async def list_present(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
     return await (await _cursor(conn).execute(LIST_PRESENT, row)).fetchall()
 
 
-void_entries = query("""
+void_entries = query(f"""
     WITH named AS (
         SELECT id FROM portfolio_ledger_entries
         WHERE account_id = %(account_id)s AND voided_at IS NULL
           AND (id = ANY(%(ids)s::uuid[]) OR domain_id = ANY(%(domain_ids)s::uuid[]))
         ORDER BY id FOR UPDATE
-    )
-    UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
-    WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (SELECT id FROM named) RETURNING id
+    ), changed AS (
+        UPDATE portfolio_ledger_entries
+        SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
+        WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (SELECT id FROM named)
+        RETURNING id, domain_id, occurred_on
+    ), {OUTDATED}
+    SELECT id FROM changed
 """).scalars(UUID)
 
 

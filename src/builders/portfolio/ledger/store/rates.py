@@ -9,6 +9,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.portfolio.ledger.records import EURO, OwnRate
+from builders.portfolio.ledger.store.copies import OUTDATED
 
 # The rate of each `needed (currency, base_currency, occurred_on)`: of the last day with rates up to that date. The
 # bank quotes all currencies on one day. A currency without a rate on it is not quoted any more, or not yet, and
@@ -126,18 +127,19 @@ convert_entries = query(f"""
         ORDER BY id LIMIT %(limit)s FOR UPDATE
     ), needed AS (
         SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM entry
-    ), {RATES}, converted AS (
-        UPDATE portfolio_ledger_entries AS changed
+    ), {RATES}, changed AS (
+        UPDATE portfolio_ledger_entries AS present
         SET base_currency = rates.base_currency, fx_rate = rates.fx_rate, fx_date = rates.fx_date,
-            base_amount = portfolio_ledger_round(changed.amount * rates.fx_rate, %(decimals)s::int),
+            base_amount = portfolio_ledger_round(present.amount * rates.fx_rate, %(decimals)s::int),
             awaits_rates = rates.awaits_rates, is_own_rate = rates.is_own_rate
         FROM entry JOIN rates USING (currency, occurred_on)
-        WHERE changed.account_id = %(account_id)s AND changed.id = entry.id
-          AND (changed.base_currency, changed.fx_rate, changed.fx_date, changed.awaits_rates, changed.is_own_rate)
+        WHERE present.account_id = %(account_id)s AND present.id = entry.id
+          AND (present.base_currency, present.fx_rate, present.fx_date, present.awaits_rates, present.is_own_rate)
               IS DISTINCT FROM (
                   rates.base_currency, rates.fx_rate, rates.fx_date, rates.awaits_rates, rates.is_own_rate
               )
-    )
+        RETURNING present.domain_id, present.occurred_on
+    ), {OUTDATED}
     SELECT id FROM entry ORDER BY id OFFSET %(limit)s - 1
 """).scalar(UUID, euro=EURO)
 

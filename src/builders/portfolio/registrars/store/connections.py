@@ -187,12 +187,15 @@ replace_credentials = query("""
 # before.
 # Not reserved: the registrar is blocked, or the next slot is after `latest`. No row: there is no connection.
 reserve = query("""
-    WITH reserved AS (
-        UPDATE portfolio_registrars_connections
-        SET paced_until = greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval
+    WITH free AS (
+        SELECT greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval AS until
+        FROM portfolio_registrars_connections
         WHERE account_id = %(account_id)s AND id = %(connection_id)s AND disconnected_at IS NULL
           AND coalesce(next_allowed_at <= %(now)s, true)
-          AND greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval <= %(latest)s
+        FOR NO KEY UPDATE
+    ), reserved AS (
+        UPDATE portfolio_registrars_connections SET paced_until = free.until
+        FROM free WHERE account_id = %(account_id)s AND id = %(connection_id)s AND free.until <= %(latest)s
         RETURNING paced_until
     )
     SELECT (SELECT paced_until FROM reserved), greatest(paced_until, next_allowed_at)
