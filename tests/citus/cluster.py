@@ -38,9 +38,6 @@ DROP_TRIGGERS = """
         LOOP EXECUTE format('DROP TRIGGER %I ON %I', found.tgname, found.relname); END LOOP;
     END $$
 """
-DROP_CLEARING_KEY = """
-    ALTER TABLE portfolio_billing_charges DROP CONSTRAINT portfolio_billing_charges_account_id_domain_id_fkey
-"""
 
 
 def list_nodes(url: str) -> list[tuple[str, int]]:
@@ -95,7 +92,6 @@ def migrate(conninfo: str) -> None:
     """Apply the migrations, without what is not mended yet (tests/architecture/test_sharding.py)."""
     migrations.migrate(conninfo)
     with psycopg.connect(conninfo, autocommit=True) as conn:
-        conn.execute(DROP_CLEARING_KEY)
         conn.execute(DROP_TRIGGERS)
 
 

@@ -146,7 +146,7 @@ def plans(conninfo: str) -> Mapping[str, Plan]:
 # What is not mended yet, besides OPEN: parameters after ON CONFLICT of INSERT … SELECT, which Citus does not send
 # to the shards; functions that are not immutable in UPDATE; joins of two placements; what Citus writes wrongly.
 REFUSED = {
-    *(f"aliases/store/destinations.py:{name}" for name in ("POSTPONE", "reserve_mailboxes", "take_quota")),
+    *(f"aliases/store/destinations.py:{name}" for name in ("reserve_mailboxes", "take_quota")),
     "domains/store.py:check_held_now",
     *(
         f"forwarding/store.py:{name}"
@@ -155,16 +155,11 @@ REFUSED = {
             *("list_refusals", "list_reverse_addresses", "list_routes"),
         )
     ),
-    "kit/limits/shared_quota.py:reserve",
     "portfolio/domains/store/figures.py:REFRESH",
-    "portfolio/domains/store/rdap.py:block",
-    "portfolio/registrars/store/connections.py:reserve",
     "portfolio/registrars/store/rules.py:FIND",
     "portfolio/renewals/store.py:UPSERT_DECISIONS",
     "portfolio/transfers/store.py:add_code_request",
     "profile/store.py:reserve",
-    "webhooks/store/deliveries.py:measure_queue",
-    "webhooks/store/events.py:INSERT_DELIVERIES",
 }
 # Statements whose values must be names of parameters and of roles, or that are completed before they are sent.
 LEFT_OUT = re.compile(

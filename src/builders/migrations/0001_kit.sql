@@ -23,6 +23,7 @@ CREATE INDEX kit_idempotency_by_age ON kit_idempotency (claimed_at);
 CREATE UNLOGGED TABLE kit_quotas (
     policy text NOT NULL,
     subject text NOT NULL, -- id of a key or of an account, or a client address
+    reserved_at timestamptz NOT NULL, -- when a process last reserved a portion
     ends_at timestamptz NOT NULL, -- of the window
     quota bigint NOT NULL, -- requests of the window
     used bigint NOT NULL, -- of them, reserved by all processes

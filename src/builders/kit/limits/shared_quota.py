@@ -28,11 +28,12 @@ RETRY_INTERVAL = timedelta(seconds=5)  # without a statement after a failure
 PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
 
 # The time is that of the calling process: clocks can differ by some seconds. A window with an impossibly late end
-# begins again, so that a process with a wrong clock has no lasting effect. `excluded` has a new window.
+# begins again, so that a process with a wrong clock has no lasting effect. `excluded` has a new window, and the
+# time: a sharded database does not see parameters after ON CONFLICT here.
 reserve = query(
     """
-    INSERT INTO kit_quotas AS held (policy, subject, ends_at, quota, used, granted)
-    SELECT policy, subject, %(now)s + length, quota, owed + kit_portion(quota, owed, most),
+    INSERT INTO kit_quotas AS held (policy, subject, reserved_at, ends_at, quota, used, granted)
+    SELECT policy, subject, %(now)s, %(now)s + length, quota, owed + kit_portion(quota, owed, most),
            kit_portion(quota, owed, most)
     FROM unnest(
         %(policies)s::text[], %(subjects)s::text[], %(lengths)s::interval[], %(quotas)s::bigint[],
@@ -40,15 +41,16 @@ reserve = query(
     ) AS wanted (policy, subject, length, quota, owed, most)
     ORDER BY policy, subject -- two processes lock rows in the same sequence
     ON CONFLICT (policy, subject) DO UPDATE
-    SET (ends_at, quota, used, granted) = (
-        SELECT window_end, excluded.quota, spent + kit_portion(excluded.quota, spent, excluded.granted),
+    SET (reserved_at, ends_at, quota, used, granted) = (
+        SELECT excluded.reserved_at, window_end, excluded.quota,
+               spent + kit_portion(excluded.quota, spent, excluded.granted),
                kit_portion(excluded.quota, spent, excluded.granted)
         FROM (
             SELECT CASE WHEN is_over THEN excluded.ends_at ELSE held.ends_at END AS window_end,
                    excluded.used - excluded.granted + CASE WHEN is_over THEN 0 ELSE held.used END AS spent
             FROM (
-                SELECT held.ends_at <= %(now)s OR held.ends_at - excluded.ends_at > excluded.ends_at - %(now)s
-                    AS is_over
+                SELECT held.ends_at <= excluded.reserved_at
+                    OR held.ends_at - excluded.ends_at > excluded.ends_at - excluded.reserved_at AS is_over
             ) AS compared
         ) AS current
     )
