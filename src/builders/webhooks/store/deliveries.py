@@ -51,10 +51,9 @@ PAGE_HEAD = f"""
 PAGE_TAIL = """
             ORDER BY id DESC LIMIT %(limit)s + 1
         ) AS delivery
-        LEFT JOIN LATERAL (
-            SELECT next_attempt_at, leased FROM webhooks_due
-            WHERE account_id = %(account_id)s AND delivery_id = delivery.id LIMIT 1
-        ) AS due ON true
+        LEFT JOIN (
+            SELECT delivery_id, next_attempt_at, leased FROM webhooks_due WHERE account_id = %(account_id)s
+        ) AS due ON due.delivery_id = delivery.id
     ) AS page
 """
 IN_PERIOD = "created_at >= %(since)s AND created_at < %(until)s"
