@@ -29,15 +29,44 @@ PLACEMENT = """
     WHERE shardid = get_shard_id_for_distribution_column(%s, %s::text)
 """
 SHARD = "SELECT %s || '_' || get_shard_id_for_distribution_column(%s, %s::text)"
-DROP_TRIGGERS = """
+# What a distributed table cannot have: triggers, and SET NULL in a key with the account.
+DROP_REFUSED = """
     DO $$ DECLARE found record; BEGIN
         FOR found IN
-            SELECT tgname, relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+            SELECT tgname AS name, tgrelid::regclass AS source, 'TRIGGER' AS kind FROM pg_trigger
+            JOIN pg_class ON pg_class.oid = tgrelid
             WHERE NOT tgisinternal AND tgparentid = 0 AND relnamespace = 'public'::regnamespace
                 AND relname NOT LIKE 'procrastinate%'
-        LOOP EXECUTE format('DROP TRIGGER %I ON %I', found.tgname, found.relname); END LOOP;
+            UNION ALL
+            SELECT conname, conrelid::regclass, 'KEY' FROM pg_constraint
+            WHERE confdelsetcols IS NOT NULL AND conparentid = 0
+        LOOP
+            IF found.kind = 'KEY' THEN
+                EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', found.source, found.name);
+            ELSE
+                EXECUTE format('DROP TRIGGER %I ON %s', found.name, found.source);
+            END IF;
+        END LOOP;
     END $$
 """
+# What is not mended yet, besides OPEN: parameters after ON CONFLICT of INSERT … SELECT, which Citus does not send
+# to the shards; functions that are not immutable in UPDATE; joins of two placements; what Citus writes wrongly.
+REFUSED = {
+    *(f"aliases/store/destinations.py:{name}" for name in ("reserve_mailboxes", "take_quota")),
+    "domains/store.py:check_held_now",
+    *(
+        f"forwarding/store.py:{name}"
+        for name in (
+            *("find_reply_route", "list_catch_alls", "list_changed", "list_keyless_domains", "list_recipients"),
+            *("list_refusals", "list_reverse_addresses", "list_routes"),
+        )
+    ),
+    "portfolio/domains/store/figures.py:REFRESH",
+    "portfolio/registrars/store/rules.py:FIND",
+    "portfolio/renewals/store.py:UPSERT_DECISIONS",
+    "portfolio/transfers/store.py:add_code_request",
+    "profile/store.py:reserve",
+}
 
 
 def list_nodes(url: str) -> list[tuple[str, int]]:
@@ -92,7 +121,7 @@ def migrate(conninfo: str) -> None:
     """Apply the migrations, without what is not mended yet (tests/architecture/test_sharding.py)."""
     migrations.migrate(conninfo)
     with psycopg.connect(conninfo, autocommit=True) as conn:
-        conn.execute(DROP_TRIGGERS)
+        conn.execute(DROP_REFUSED)
 
 
 @contextmanager
@@ -118,5 +147,5 @@ def shard_of(conn: psycopg.Connection, table: str, value: object) -> str:
 
 def needs(*places: str) -> pytest.MarkDecorator:
     """Mark a test that sends statements which are not mended yet."""
-    waits = sorted({*places} & {place for listed in OPEN.values() for place in listed})
+    waits = sorted({*places} & (REFUSED | {place for listed in OPEN.values() for place in listed}))
     return pytest.mark.xfail(bool(waits), reason=f"not mended: {', '.join(waits)}")

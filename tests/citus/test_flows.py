@@ -23,8 +23,7 @@ from tests.worker import Worker
 
 RACERS = 20
 PROMOTION = ("aliases/store/aliases.py:LIST_FORWARDED", "aliases/store/destinations.py:list_waiting")
-EVENTS = ("kit/events/dispatcher.py:_claim", "webhooks/store/events.py:APPEND")
-DELIVERIES = ("webhooks/store/claims.py:CLAIM", "webhooks/store/results.py:WRITE_RESULTS")
+FLOW = ("aliases/store/destinations.py:take_quota", "forwarding/store.py:list_recipients")
 WEBHOOKS = "/v1/notifications/webhooks"
 BILL = "domain,date,amount,currency\n{},2026-10-01,9.00,USD\n"
 
@@ -63,7 +62,7 @@ async def test_a_row_that_is_locked_on_a_worker_is_503_after_three_seconds(
     assert 2.5 < took_s < 6
 
 
-@needs(*PROMOTION, *EVENTS, *DELIVERIES)
+@needs(*PROMOTION, *FLOW)
 async def test_the_main_flow(
     service: Service,
     alice: Person,

@@ -13,6 +13,7 @@ from builders.kit.values import ids
 from tests.architecture.source import ROOT, sources
 from tests.architecture.statements import EXPLAINED, NAMED, UNNAMED, statements
 from tests.architecture.test_sharding import OPEN
+from tests.citus.cluster import REFUSED
 
 ACCOUNT = ids.new()
 VALUES: Mapping[str, str] = {
@@ -143,24 +144,6 @@ def plans(conninfo: str) -> Mapping[str, Plan]:
     return found
 
 
-# What is not mended yet, besides OPEN: parameters after ON CONFLICT of INSERT … SELECT, which Citus does not send
-# to the shards; functions that are not immutable in UPDATE; joins of two placements; what Citus writes wrongly.
-REFUSED = {
-    *(f"aliases/store/destinations.py:{name}" for name in ("reserve_mailboxes", "take_quota")),
-    "domains/store.py:check_held_now",
-    *(
-        f"forwarding/store.py:{name}"
-        for name in (
-            *("find_reply_route", "list_catch_alls", "list_changed", "list_keyless_domains", "list_recipients"),
-            *("list_refusals", "list_reverse_addresses", "list_routes"),
-        )
-    ),
-    "portfolio/domains/store/figures.py:REFRESH",
-    "portfolio/registrars/store/rules.py:FIND",
-    "portfolio/renewals/store.py:UPSERT_DECISIONS",
-    "portfolio/transfers/store.py:add_code_request",
-    "profile/store.py:reserve",
-}
 # Statements whose values must be names of parameters and of roles, or that are completed before they are sent.
 LEFT_OUT = re.compile(
     r"kit/db/(distribution|sessions)\.py:|forwarding/store\.py:list_(missing_views|further_tables)"
