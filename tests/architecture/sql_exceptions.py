@@ -125,7 +125,20 @@ ALLOWED = {
     "builders/portfolio/team/store.py:prune_invites": "deletes expired invitations of all accounts",
     "builders/profile/store.py:PRUNE_SENT": "deletes old sends of all accounts",
     "builders/domains/store.py:list_due": "finds due domains of all accounts",
-    "builders/forwarding/store.py:find_reply_route": "a reverse address arrives without its account",
+    **dict.fromkeys(
+        (
+            f"builders/forwarding/store.py:{each} aliases_lookups"
+            for each in ("list_wrong", "repair", "lock_lookups")
+        ),
+        "compares what mail servers are told with the truth",
+    ),
+    **dict.fromkeys(
+        (
+            f"builders/forwarding/store.py:{each} aliases_lookups"
+            for each in ("grant_table", "may_read", "list_further_tables")
+        ),
+        "the rights of the look-up server",
+    ),
     "builders/forwarding/store.py:prune_messages": "deletes expired messages of all accounts",
     "builders/forwarding/store.py:list_results_of_messages": "a message in the log has a queue id and no account",
     "builders/forwarding/store.py:prune_results": "deletes old results of all accounts",

@@ -37,6 +37,7 @@ CROSSING: Mapping[str, str] = {
 # Statements that use rows of two shards, by the table that is not in the account's.
 ACROSS: Mapping[str, Sequence[str]] = {
     "aliases_links": ["aliases/store/aliases.py:clear"],
+    "aliases_lookups": ["aliases/store/lookups.py:write_names"],
     "aliases_names": [
         *(f"aliases/store/aliases.py:{name}" for name in ("LIST_FORWARDED", "clear")),
     ],
@@ -47,9 +48,7 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "catalog_daily": ["catalog/store.py:ROLL_UP", "catalog/store.py:find_last_day"],
     "catalog_event_keys": ["catalog/store.py:INSERT_EVENTS"],
     "domains_holders": ["domains/store.py:check_held_now", "domains/store.py:clear"],
-    "forwarding_reverse_names": [
-        f"forwarding/store.py:{name}" for name in ("add_correspondent", "find_reply_route")
-    ],
+    "forwarding_reverse_names": ["forwarding/store.py:add_correspondent"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
     "portfolio_team_tokens": [
         f"portfolio/team/store.py:{name}" for name in ("upsert_invite", "find_invite_by_token", "prune_invites")

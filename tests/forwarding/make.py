@@ -1,8 +1,22 @@
 """What several tests of forwarding create."""
 
 from builders.app import Service
+from builders.forwarding import lookup_checks
+from builders.kit.db.connections import Database
 from tests.cast import Person
 from tests.domains.make import PATH, assign
+
+
+async def list_wrong(database: Database) -> list[str]:
+    """Return the addresses of which mail servers are told something wrong."""
+    async with database.connection() as conn:
+        return await lookup_checks.list_wrong(conn)
+
+
+async def tell(database: Database) -> None:
+    """Let mail servers be told what the test wrote into tables."""
+    await lookup_checks.repair(database, addresses=await list_wrong(database))
+    assert await list_wrong(database) == []
 
 
 async def set_catch_all(person: Person, service: Service, domain: str, destination: str) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 import dkim  # type: ignore[import-untyped] # it has no types
 import pytest
 
+from builders.aliases import claims
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, messages
 from builders.forwarding.filter_addresses import DOMAIN, address_of_name
@@ -412,14 +413,15 @@ async def test_addresses_are_sealed_again_with_a_new_secret_key(
     alice: Person, name: Json, database: Database, conn: Conn
 ) -> None:
     old, new = generate_secret(), generate_secret()
-    owner, alias_id = alice.account.id, UUID(name["id"])
+    owner = alice.account.id
+    alias = await claims.get_alias(conn, account_id=owner, alias_id=UUID(name["id"]))
     added = await correspondents.find_or_add(
-        conn, keyring=Keyring([old]), account_id=owner, alias_id=alias_id, address=ADA
+        conn, keyring=Keyring([old]), account_id=owner, alias=alias, address=ADA
     )
     assert added is not None
     await correspondents.reseal(database, keyring=Keyring([new, old]))
     again = await correspondents.find_or_add(
-        conn, keyring=Keyring([new]), account_id=owner, alias_id=alias_id, address=ADA
+        conn, keyring=Keyring([new]), account_id=owner, alias=alias, address=ADA
     )
     assert again is not None
     assert (again.id, correspondents.read_address(Keyring([new]), again)) == (added.id, ADA)

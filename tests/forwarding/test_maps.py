@@ -18,7 +18,7 @@ from tests.aliases.make import ALIASES, CONFIRM, PROGRAM, AliasWorker, Owner, fr
 from tests.cast import Client, Person
 from tests.domains.make import PATH, assign
 from tests.forwarding.conftest import OPERATOR
-from tests.forwarding.make import set_catch_all
+from tests.forwarding.make import set_catch_all, tell
 from tests.forwarding.postfix import MailServer
 from tests.invoices.make import pass_by
 from tests.plans.make import Domains, alias, apply, get_alias, suspend_aliases
@@ -83,13 +83,14 @@ async def test_only_confirmed_destinations_are_in_the_reply_in_their_sequence(
 
 
 async def test_mail_waits_three_days_for_a_paused_destination(
-    alice: Person, shared: str, lookups: MailServer, conn: Conn
+    alice: Person, shared: str, lookups: MailServer, conn: Conn, database: Database
 ) -> None:
     address = f"ada@{shared}"
     await apply(alice, alias(address, alice.account.email))
     await conn.execute(
         "UPDATE aliases_destinations SET paused_at = %s WHERE account_id = %s", [clock.now(), alice.account.id]
     )
+    await tell(database)
     clock.move(timedelta(days=3, minutes=-1))
     assert await ask_both(lookups, address) == (DELAYED, maps.TRY_LATER)
     clock.move(timedelta(minutes=2))
@@ -197,13 +198,14 @@ async def test_a_catch_all_receives_no_mail_of_names_with_an_owner(
 
 
 async def test_a_catch_all_leads_to_no_name_of_the_service(
-    alice: Person, bob: Person, service: Service, conn: Conn, lookups: MailServer, domain: str
+    alice: Person, bob: Person, service: Service, conn: Conn, database: Database, lookups: MailServer, domain: str
 ) -> None:
     other = fresh()
     await set_catch_all(alice, service, domain, f"ada@{other}")
     await conn.execute(
         "UPDATE aliases_destinations SET verified_at = %s WHERE account_id = %s", [clock.now(), alice.account.id]
     )
+    await tell(database)
     assert await lookups.ask("alias", f"x@{domain}") == f"OK ada@{other}"
     held = await assign(service, bob, other)
     assert await lookups.ask("alias", f"x@{domain}") == maps.NOT_FOUND

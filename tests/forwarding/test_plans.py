@@ -6,29 +6,23 @@ from datetime import date
 import psycopg
 import pytest
 
-from builders.forwarding import store
+from builders.aliases.store import lookups
+from builders.forwarding import role, store
+from builders.forwarding.recipients import Recipients
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 
 LOOK_UPS = 50
-BLOCKS = 40  # of a look-up: about ten indexes with up to four levels
+BLOCKS = 12  # of a look-up: two rows by indexes with up to four levels
 SEED = """
     CREATE TEMP TABLE seeds ON COMMIT DROP AS
     SELECT n, gen_random_uuid() AS id, gen_random_uuid() AS account_id FROM generate_series(1, 3000) AS n;
-    INSERT INTO domains_holders (realm, domain, account_id, domain_id)
-    SELECT '00000000-0000-0000-0000-000000000000', 'plan' || n || '.example', account_id, id FROM seeds;
-    INSERT INTO aliases (account_id, id, domain, local_part, key, status, price_amount, price_currency,
-                         price_interval, claimed_at, updated_at, block)
-    SELECT account_id, id, 'plan1.example', 'n' || n, 'n' || n, 'active', 0, 'USD', 'once', now(), now(),
-           '{spam.example}'
+    INSERT INTO aliases_lookups (domain, name, account_id, is_shared, separator_policy, leads_to, destinations)
+    SELECT 'plan' || n || '.example', '', account_id, false, 'ignore_dots', 'example.net',
+           ARRAY['to' || n || '@example.net'] FROM seeds;
+    INSERT INTO aliases_lookups (domain, name, account_id, alias_id, is_claimed, destinations, block)
+    SELECT 'plan1.example', 'n' || n, account_id, id, true, ARRAY['to' || n || '@example.net'], '{spam.example}'
     FROM seeds;
-    INSERT INTO aliases_names (realm, domain, key, skeleton, account_id, alias_id, state)
-    SELECT '00000000-0000-0000-0000-000000000000', 'plan1.example', 'n' || n, 'n', account_id, id, 'claimed'
-    FROM seeds;
-    INSERT INTO aliases_destinations (account_id, email, verified_at, created_at)
-    SELECT account_id, 'to' || n || '@example.net', now(), now() FROM seeds;
-    INSERT INTO aliases_forwards (account_id, alias_id, position, email)
-    SELECT account_id, id, 0, 'to' || n || '@example.net' FROM seeds;
-    INSERT INTO aliases_catch_alls (account_id, domain, email)
-    SELECT account_id, 'plan' || n || '.example', 'to' || n || '@example.net' FROM seeds;
 """
 RESULTS = """
     INSERT INTO forwarding_results (account_id, alias_id, id, queue_id, destination, outcome, code, created_at, at)
@@ -40,31 +34,32 @@ RESULTS = """
     SELECT account_id, 'to@example.net', '{a}', '2026-01-05', '2026-01-05' FROM seeds;
     INSERT INTO forwarding_returns SELECT 'mx1', 'q' || n, account_id, id, true, now() FROM seeds;
 """
-ANALYZE = (
-    "ANALYZE aliases, aliases_names, aliases_destinations, aliases_forwards, aliases_catch_alls, domains_holders"
-)
 
 
 @pytest.mark.parametrize("is_analyzed", [False, True])
-def test_a_look_up_reads_few_blocks(conninfo: str, *, is_analyzed: bool) -> None:
+async def test_a_look_up_reads_few_blocks(
+    conninfo: str, settings: Settings, recipients: Recipients, *, is_analyzed: bool
+) -> None:
+    assert recipients  # which created the role
     names = [f"n{n * 7 + 1}" for n in range(LOOK_UPS)]
     domains = ["plan1.example" if n % 2 else f"plan{n + 2}.example" for n in range(LOOK_UPS)]
-    row = {"domains": domains, "names": names, "without_dots": names, "bare": names}
-    row["entries"] = ["any@spam.example spam.example"] * LOOK_UPS
-    with psycopg.connect(conninfo) as conn:
-        conn.execute(SEED)
+    entries = ["any@spam.example spam.example"] * LOOK_UPS
+    row = {"domains": domains, "names": names, "without_dots": names, "bare": names, "entries": entries}
+    database = Database(conninfo, settings, role=role.NAME)  # with the parameters of the look-up server
+    await database.open()
+    async with database.transaction(force_rollback=True) as conn:
+        await conn.execute("SET LOCAL ROLE NONE")
+        await conn.execute(SEED)
         if is_analyzed:
-            conn.execute(ANALYZE)
-        conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        routes, refusals, recipients = (
-            conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {each.text}", row).fetchall()[0][0][0]["Plan"]
-            for each in (store.list_routes, store.list_refusals, store.list_recipients)
-        )
-        conn.rollback()
-    assert [each["Actual Rows"] for each in (routes, refusals, recipients)] == [LOOK_UPS, LOOK_UPS // 2, LOOK_UPS]
-    for plan in (routes, refusals, recipients):
-        read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-        assert read <= LOOK_UPS * BLOCKS, json.dumps(plan)
+            await conn.execute("ANALYZE aliases_lookups")
+        cursor = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {lookups.list_routes.text}", row)
+        ((found,),) = await cursor.fetchall()
+        routes = await lookups.list_routes(conn, **row)
+    await database.close()
+    plan = found[0]["Plan"]
+    assert len(routes) == LOOK_UPS
+    assert sum(bool(each.is_refused) for each in routes.values()) == LOOK_UPS // 2
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= LOOK_UPS * BLOCKS, json.dumps(plan)
 
 
 @pytest.mark.parametrize("is_analyzed", [False, True])

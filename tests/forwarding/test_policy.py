@@ -14,7 +14,7 @@ from tests.aliases.make import Owner
 from tests.cast import Person
 from tests.forwarding.make import set_catch_all
 from tests.forwarding.postfix import MailServer
-from tests.plans.make import alias, apply
+from tests.plans.make import alias, apply, suspend_aliases
 
 BLOCKED = ("eve@author.example", "spam.example", "bücher.example")
 REQUEST = b"request=smtpd_access_policy\nprotocol_state=RCPT\n"
@@ -131,6 +131,6 @@ def test_an_entry_blocks_the_text_that_it_was_made_of(text: str) -> None:
 async def test_a_name_that_is_not_active_is_the_business_of_the_recipient_map(
     alice: Person, lookups: MailServer, name: str, conn: Conn
 ) -> None:
-    await conn.execute("UPDATE aliases SET status = 'suspended' WHERE account_id = %s", [alice.account.id])
+    await suspend_aliases(conn, alice, name)
     assert (await lookups.ask("recipient", name)).startswith("OK 550")
     assert await lookups.decide(recipient=name, sender="a@spam.example") == policy.REFUSE

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from builders.aliases import lookups
 from builders.catalog.catalog_file import loader
 from builders.invoices import invoices, payments
 from builders.invoices.records import Invoice
@@ -170,11 +171,13 @@ async def change_aliases(conn: Conn, person: Person, *addresses: str) -> None:
 
 async def suspend_aliases(conn: Conn, person: Person, *addresses: str) -> None:
     """Suspend names in the database, as the operator does."""
-    await conn.execute(
+    cursor = await conn.execute(
         "UPDATE aliases SET status = 'suspended', version = version + 1"
-        " WHERE account_id = %s AND status <> 'deleted' AND local_part || '@' || domain = ANY(%s)",
+        " WHERE account_id = %s AND status <> 'deleted' AND local_part || '@' || domain = ANY(%s) RETURNING id",
         (person.account.id, list(addresses)),
     )
+    alias_ids = [each for (each,) in await cursor.fetchall()]
+    await lookups.write_names(conn, account_id=person.account.id, alias_ids=alias_ids)
 
 
 async def list_events(conn: Conn, person: Person) -> list[tuple[str, Json]]:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from psycopg import Rollback
 
-from builders.aliases import billing, confirmations, loops
+from builders.aliases import billing, confirmations, lookups, loops
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended, NamesRefused
 from builders.aliases.events import (
     ALIAS_CREATED,
@@ -167,6 +167,7 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
     if taken := await store.create(conn, account_id=account_id, specs=specs, now=now):
         raise KeysTaken(taken)
     await _replace_destinations(conn, account_id, specs)
+    await lookups.write_names(conn, account_id=account_id, alias_ids=[spec.id for spec in specs])
     await outbox.publish_many(conn, ALIAS_CREATED, [(account_id, event_data(spec)) for spec in specs])
 
 
@@ -182,6 +183,7 @@ async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[Alia
         raise KeysTaken(taken)
     await store.update(conn, account_id=account_id, changes=changes, now=clock.now())
     await _replace_destinations(conn, account_id, changes)
+    await lookups.write_names(conn, account_id=account_id, alias_ids=versions)
     after = [replace(before[each.id], **each.fields()) for each in changes]
     await outbox.publish_many(conn, ALIAS_UPDATED, [(account_id, event_data(each)) for each in after])
 
@@ -199,6 +201,7 @@ async def release_aliases(
     await store.release(conn, account_id=account_id, alias_ids=versions, now=now)
     until = now + quarantine
     await name_store.quarantine(conn, realm=realm, account_id=account_id, aliases=before.values(), until=until)
+    await lookups.write_names(conn, account_id=account_id, alias_ids=versions)
     released = [replace(each, enabled=False) for each in before.values()]
     await outbox.publish_many(conn, ALIAS_DELETED, [(account_id, event_data(each)) for each in released])
 
@@ -212,6 +215,12 @@ async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID
     if changed := versions.keys() - unchanged.keys():
         raise ResourcesChanged(frozenset(changed))
     return unchanged
+
+
+async def set_receiving(conn: Conn, *, account_id: UUID, alias_id: UUID, receives: bool) -> None:
+    """Set whether the mail to a name is an event; the caller has locked its alias."""
+    await store.set_receiving(conn, account_id=account_id, alias_id=alias_id, receives=receives)
+    await lookups.write_names(conn, account_id=account_id, alias_ids=[alias_id])
 
 
 async def clear_aliases(conn: Conn, *, account_id: UUID) -> int:
@@ -234,7 +243,7 @@ async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quar
     if invoice.status in {InvoiceStatus.PAID, InvoiceStatus.VOID}:
         await billing_store.lock_suspended(conn, account_id=account_id, invoice_id=invoice_id)
         restored = await billing_store.restore(conn, account_id=account_id, invoice_id=invoice_id, now=clock.now())
-        await _publish_stopped(conn, ALIAS_RESTORED, account_id, invoice_id, restored)
+        await _tell_stopped(conn, ALIAS_RESTORED, account_id, invoice_id, restored)
     elif invoice.status is InvoiceStatus.UNCOLLECTIBLE:
         versions = await billing_store.lock_aliases(conn, account_id=account_id, alias_ids=invoice.alias_ids)
         real = await accounts.load_real_accounts(conn, account_ids=[account_id])
@@ -246,12 +255,13 @@ async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quar
         suspended = await billing_store.suspend(
             conn, account_id=account_id, invoice_id=invoice_id, alias_ids=invoice.alias_ids, now=clock.now()
         )
-        await _publish_stopped(conn, ALIAS_SUSPENDED, account_id, invoice_id, suspended)
+        await _tell_stopped(conn, ALIAS_SUSPENDED, account_id, invoice_id, suspended)
 
 
-async def _publish_stopped(
+async def _tell_stopped(
     conn: Conn, event: Event, account_id: UUID, invoice_id: UUID, aliases: Sequence[Alias]
 ) -> None:
+    await lookups.write_names(conn, account_id=account_id, alias_ids=[each.id for each in aliases])
     data = [AliasStopped.of(event_data(each), invoice_id=invoice_id) for each in aliases]
     await outbox.publish_many(conn, event, [(account_id, each) for each in data])
 

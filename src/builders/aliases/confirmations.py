@@ -14,11 +14,11 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from builders.aliases import lookups, loops
 from builders.aliases.errors import ConfirmationTooSoon, DestinationNotFound
 from builders.aliases.events import ALIAS_BOUNCED, DESTINATION_VERIFIED, DestinationPaused, DestinationVerified
 from builders.aliases.records import Destination, ResentDestination
 from builders.aliases.store import bounces, destinations as store
-from builders.aliases.store.bounces import PausedDestination
 from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, Terms, WaitingDestination
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
@@ -88,6 +88,7 @@ async def set_catch_alls(conn: Conn, *, account_id: UUID, destinations: Mapping[
     if wanted:
         terms = await choose_terms(conn, account_id=account_id)
         await store.insert_catch_alls(conn, account_id=account_id, destinations=wanted, terms=terms)
+    await lookups.write_catch_alls(conn, account_id=account_id, domains=destinations)
 
 
 async def send_due_confirmations(
@@ -267,11 +268,13 @@ async def _get_link(conn: Conn, keyring: Keyring, token: str, *, lock: bool) -> 
 async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> None:
     """Mark a destination as confirmed, and end its pause; publish alias.destination_verified. Idempotent."""
     now = clock.now()
+    await loops.lock_routes(conn, account_id=account_id)  # no other name gets the destination meanwhile
     verified = await store.verify(conn, account_id=account_id, email=email, now=now)
     events = [
-        (account_id, DestinationVerified(email=addresses.mask(each), verified_at=now, aliases=aliases))
-        for each, aliases in verified.items()
+        (account_id, DestinationVerified(email=addresses.mask(each), verified_at=now, aliases=len(alias_ids)))
+        for each, alias_ids in verified.items()
     ]
+    await _tell(conn, account_id, verified)
     await outbox.publish_many(conn, DESTINATION_VERIFIED, events)
 
 
@@ -281,19 +284,27 @@ async def pause_destinations(conn: Conn, *, keyring: Keyring, account_id: UUID, 
     Publish alias.bounced for each, and notify the account. Idempotent.
     """
     now = clock.now()
+    await loops.lock_routes(conn, account_id=account_id)
     await bounces.lock_bounced(conn, account_id=account_id, emails=emails)
     paused = await bounces.pause(conn, account_id=account_id, emails=emails, now=now)
     events = [
-        (account_id, DestinationPaused(email=addresses.mask(each.email), paused_at=now, aliases=each.aliases))
-        for each in paused
+        (account_id, DestinationPaused(email=addresses.mask(each), paused_at=now, aliases=len(alias_ids)))
+        for each, alias_ids in paused.items()
     ]
+    await _tell(conn, account_id, paused)
     await outbox.publish_many(conn, ALIAS_BOUNCED, events)
-    for each in paused:  # few: a destination has to refuse several messages
-        await _notify(conn, keyring, account_id, each)
+    for each, alias_ids in paused.items():  # few: a destination has to refuse several messages
+        await _notify(conn, keyring, account_id, each, len(alias_ids))
 
 
-async def _notify(conn: Conn, keyring: Keyring, account_id: UUID, paused: PausedDestination) -> None:
-    template = DestinationBounced(address=paused.email, aliases=paused.aliases)
+async def _tell(conn: Conn, account_id: UUID, alias_ids: Mapping[str, Sequence[UUID]]) -> None:
+    """Tell mail servers of changed destinations; `alias_ids` forward there, by destination."""
+    found = {alias_id for each in alias_ids.values() for alias_id in each}
+    await lookups.write_destinations(conn, account_id=account_id, emails=alias_ids, alias_ids=found)
+
+
+async def _notify(conn: Conn, keyring: Keyring, account_id: UUID, email: str, aliases: int) -> None:
+    template = DestinationBounced(address=email, aliases=aliases)
     with suppress(AccountNotFound):  # a closed one
         account = await accounts.get_account(conn, account_id=account_id)
         await mail.send(conn, keyring=keyring, account_id=account_id, to=account.email, template=template)

@@ -329,6 +329,11 @@ class Alias(NamedAlias):
         return None if self.manifest is None else ManagedBy(manifest=self.manifest, key=self.manifest_key or "")
 
     @property
+    def receiving(self) -> Sequence[str]:
+        """Return the destinations that confirmed, in their order."""
+        return [each for each in self.destinations if each in self.verified]
+
+    @property
     def is_blocked(self) -> bool:
         """Return whether the operator suspended it: it cannot be changed or released."""
         return self.status is AliasStatus.SUSPENDED and self.resumes_as is None
@@ -387,3 +392,24 @@ class Claim:
     period_end: datetime | None  # None for a name that is paid once
     is_released: bool
     is_undone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """What a mail server is told of an address on one of the service's domains."""
+
+    place: int  # of the address in its batch, from 1
+    is_shared: bool
+    is_claimed: bool | None  # False in quarantine; None: not a name
+    account_id: UUID | None  # of the claimed name, or of the catch-all
+    alias_id: UUID | None
+    reverse_of: str | None  # key of the name of a reverse address
+    destinations: Sequence[str] | None  # which confirmed; None: no active name, and no catch-all
+    unconfirmed_since: datetime | None  # since when it has the newest destination that did not confirm
+    paused_since: datetime | None  # since when the newest destination has to confirm again
+    leads_to: str | None  # domain of the destination of the catch-all; None for a name
+    paused_at: datetime | None  # since when its account does not accept its mail
+    pause_until: datetime | None  # until when
+    replies: bool | None  # its owner replies from it
+    receives: bool | None  # its mail is an event
+    is_refused: bool | None  # its account blocks the sender

@@ -73,8 +73,7 @@ LOAD = f"""
             SELECT {_LOADED}, serial, updated_at FROM (SELECT excluded.*) AS new
         )
     )
-    -- The numbers of created and of updated domains.
-    SELECT count(*) FILTER (WHERE old_id IS NULL), count(*) FILTER (WHERE old_id IS NOT NULL) FROM changed
+    SELECT domain, separator_policy, old_id IS NULL FROM changed
 """
 _EVENT = """
     id, created_at, occurred_at, kind, domain, local_part, category, result, session_id, referrer, utm, metadata,
@@ -155,11 +154,13 @@ async def list_fixed_policies(conn: Conn, *, rows: Iterable[Mapping[str, object]
 
 async def load(
     conn: Conn, *, rows: Iterable[Mapping[str, object]], defaults: Mapping[str, object], now: datetime
-) -> tuple[int, int]:
-    """Write the changes of the rows, under the lock; return the numbers of created and updated domains."""
+) -> Sequence[tuple[str, SeparatorPolicy, bool]]:
+    """Write the changes of the rows, under the lock; return each domain, its policy, and whether it is new."""
     row = {"rows": Jsonb(list(rows)), "defaults": Jsonb(defaults), "now": now}
-    created, updated = await (await conn.execute(LOAD, row)).fetchone() or (0, 0)
-    return created, updated
+    return [
+        (domain, SeparatorPolicy(policy), is_new)
+        for domain, policy, is_new in await (await conn.execute(LOAD, row)).fetchall()
+    ]
 
 
 def record(row: Mapping[str, Any]) -> CatalogDomain:

@@ -7,10 +7,11 @@ from typing import Any, Literal, TextIO
 import click
 from pydantic_core import to_json
 
+from builders.aliases import lookups
 from builders.aliases.records import SeparatorPolicy
-from builders.cli.commands import counted, json_option, open_output, output_option, run
+from builders.cli.commands import counted, json_option, open_output, output_option, run, show
 from builders.cli.session import note
-from builders.forwarding import export
+from builders.forwarding import export, lookup_checks
 from builders.forwarding.records import MapEntry
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
@@ -54,6 +55,28 @@ def export_command(since: int, form: Format, output: Path | None, *, as_json: bo
         note(f"{summary} in {output}.")
 
 
+@commands.command("check")
+@click.option("--repair", is_flag=True, help="Tell the truth of these addresses; changes of names wait meanwhile.")
+@json_option
+def check_command(*, repair: bool, as_json: bool) -> None:
+    """Compare what mail servers are told of addresses with the names, domains and destinations.
+
+    Prints the addresses of which they are told something wrong; the exit status is 1 if there are any.
+    """
+
+    async def work(database: Database, _: Settings) -> list[str]:
+        async with database.connection() as conn:
+            wrong = await lookup_checks.list_wrong(conn)
+        if repair:
+            await lookup_checks.repair(database, addresses=wrong)
+        return wrong
+
+    wrong = run(work)
+    show({"wrong": wrong}, as_json=as_json, text="\n".join(wrong) or "Mail servers are told the truth.")
+    if wrong and not repair:
+        raise SystemExit(1)
+
+
 async def _write_map(database: Database, file: TextIO, since: int) -> str:
     del since
     names = 0
@@ -61,7 +84,7 @@ async def _write_map(database: Database, file: TextIO, since: int) -> str:
         file.writelines(f"{line}\n" for line in export.format_map_entry(entry))
         names += bool(entry.destinations)
     async with database.connection() as conn:
-        catch_alls, domains = await export.list_catch_alls(conn), await export.list_domains(conn)
+        catch_alls, domains = await lookups.list_catch_alls(conn), await lookups.list_domains(conn)
     file.writelines(f"@{domain} {', '.join(found)}\n" for domain, found in catch_alls.items())
     # By which Postfix accepts mail for the domain (virtual_alias_domains).
     file.writelines(f"{domain} {domain}\n" for domain in domains)
@@ -72,7 +95,7 @@ async def _write_map(database: Database, file: TextIO, since: int) -> str:
 async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
     del since
     async with database.connection() as conn:
-        domains = await export.list_domains(conn)
+        domains = await lookups.list_domains(conn)
     for policy in SeparatorPolicy:
         alike = [domain for domain, each in domains.items() if each == policy]
         file.writelines(f"{line}\n" for line in export.format_spelling_rules(policy, alike))
@@ -82,7 +105,7 @@ async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
 async def _write_changes(database: Database, file: TextIO, since: int) -> str:
     async with database.connection() as conn:
         horizon = await export.get_horizon(conn, since=since)
-        catch_alls = await export.list_catch_alls(conn)
+        catch_alls = await lookups.list_catch_alls(conn)
     changes: AsyncIterator[MapEntry] = (
         export.list_map_changes(database, since=since, horizon=horizon)
         if since

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from builders.aliases import lookups
 from builders.cli import commands
 from builders.cli.session import fail, read_keyring
 from builders.domains import account_domains, dkim_keys, mail_records, verification
@@ -19,7 +20,6 @@ from builders.domains.records import (
     RecordHealth,
     RecordKind,
 )
-from builders.forwarding import export
 from builders.identity.records import Account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.settings import Settings
@@ -128,7 +128,7 @@ async def rotate(session: commands.Session, names: Sequence[str]) -> commands.Ou
 
 async def _load_keys(conn: Conn, names: Iterable[str]) -> Mapping[str, Sequence[DkimKey]]:
     """Return the keys of domains whose mail the service receives, of all without names."""
-    received = await export.list_domains(conn)
+    received = await lookups.list_domains(conn)
     wanted = [find_a_label(each) or each for each in names] or sorted(received)
     unknown = sorted({*wanted} - received.keys())
     if unknown:

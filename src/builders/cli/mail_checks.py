@@ -11,10 +11,11 @@ import psycopg
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from builders.aliases import lookups
 from builders.cli.doctor import Finding
 from builders.domains import dkim_keys, txt_records
 from builders.domains.verification import Dns
-from builders.forwarding import export, mail_server
+from builders.forwarding import mail_server
 from builders.kit.process.settings import Settings
 
 TIMEOUT_S = 5.0
@@ -182,7 +183,7 @@ def check_domain_keys(conninfo: str) -> Finding:
 
     async def load() -> tuple[int, list[str]]:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
-            received = await export.list_domains(conn)
+            received = await lookups.list_domains(conn)
             keys = await dkim_keys.list_keys(conn, domains=received)
         return len(received), sorted(received.keys() - {each.domain for each in keys if each.published_at})
 

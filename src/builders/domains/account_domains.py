@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from builders.aliases import billing, claims
+from builders.aliases import billing, claims, lookups
 from builders.aliases.records import LIVE, AliasFilters
 from builders.catalog import availability, snapshot
 from builders.catalog.records import DomainStatus, MailMode
@@ -267,6 +267,14 @@ async def set_status(
     return changed
 
 
+async def set_holder(conn: Conn, *, realm: UUID, domain: str, account_id: UUID, domain_id: UUID) -> bool:
+    """Make an account the holder of a domain in a realm; return False if another account is."""
+    is_set = await store.set_holder(conn, realm=realm, domain=domain, account_id=account_id, domain_id=domain_id)
+    if is_set and realm == LIVE:
+        await lookups.hold_domain(conn, account_id=account_id, domain=domain)
+    return is_set
+
+
 async def release(
     conn: Conn, *, account_id: UUID, domain_id: UUID, actor: Actor, expected: WriteCondition
 ) -> AccountDomain:
@@ -290,6 +298,8 @@ async def release_unused(conn: Conn, *, domain: AccountDomain, reason: str) -> A
     if count := counts[domain.domain]:
         raise DomainInUse(f"{count} names on {domain.domain} are still claimed.", alias_count=count)
     await store.delete_holder(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
+    if domain.realm == LIVE:
+        await lookups.let_domain_go(conn, account_id=owner, domain=domain.domain)
     if domain.source is not DomainSource.CATALOG:  # the next holder of the domain can claim all names on it
         await claims.expire_reservations(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     after = await set_status(conn, domain=domain, status=AccountDomainStatus.RELEASED)
@@ -373,7 +383,7 @@ async def assign(
     if present is None and count >= MAX_DOMAINS:
         raise DomainLimit(f"An account has up to {MAX_DOMAINS} domains.")
     domain_id = ids.new() if present is None else present.id
-    if not await store.set_holder(conn, realm=LIVE, domain=label, account_id=account_id, domain_id=domain_id):
+    if not await set_holder(conn, realm=LIVE, domain=label, account_id=account_id, domain_id=domain_id):
         raise DomainTaken(f"Another account has {label}.", next_action=f"builders domains unassign {label}")
     if present is None:
         token = challenge_token(keyring, account_id=account_id, domain=label)

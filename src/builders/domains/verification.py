@@ -384,7 +384,7 @@ def next_check(domain: AccountDomain, seen: ProofSeen | None, *, now: datetime) 
 async def _activate(conn: Conn, domain: AccountDomain, now: datetime) -> AccountDomain:
     """Make a proved domain live, unless another account holds it: the unique key of the holders decides."""
     name, account_id = domain.domain, domain.account_id
-    if not await _is_free(conn, domain) or not await store.set_holder(
+    if not await _is_free(conn, domain) or not await account_domains.set_holder(
         conn, realm=domain.realm, domain=name, account_id=account_id, domain_id=domain.id
     ):
         return domain

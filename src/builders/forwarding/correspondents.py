@@ -6,12 +6,14 @@ sends there goes to the correspondent, as from the name. The correspondent's add
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from builders.aliases import claims
+from builders.aliases import claims, lookups
+from builders.aliases.errors import AliasNotFound
+from builders.aliases.records import Alias, AliasStatus
 from builders.forwarding import store
 from builders.forwarding.errors import CorrespondentLimit, CorrespondentNotFound, RepliesDisabled
 from builders.forwarding.filter_addresses import REVERSE, encode
@@ -23,6 +25,7 @@ from builders.kit.limits import maximums
 from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import clock, ids
+from builders.kit.values.resources import extended
 from builders.mail.addresses import normal
 
 MAX_CORRESPONDENTS = maximums.declare(
@@ -52,27 +55,62 @@ async def add(
     alias = await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
     if not alias.reply:
         raise RepliesDisabled
-    found = await find_or_add(conn, keyring=keyring, account_id=account_id, alias_id=alias_id, address=address)
+    found = await find_or_add(conn, keyring=keyring, account_id=account_id, alias=alias, address=address)
     if found is None:
         raise CorrespondentLimit(f"The account has {MAX_CORRESPONDENTS:,} correspondents.")
     return _show(keyring, found, alias.domain)
 
 
 async def find_or_add(
-    conn: Conn, *, keyring: Keyring, account_id: UUID, alias_id: UUID, address: str
+    conn: Conn, *, keyring: Keyring, account_id: UUID, alias: Alias, address: str
 ) -> Correspondent | None:
     """Return the correspondent of a name, added unless it exists; None above the maximum."""
-    return await store.add_correspondent(
+    name = f"r-{encode(os.urandom(_RANDOM_BYTES))}"
+    found = await store.add_correspondent(
         conn,
         account_id=account_id,
         id=ids.new(),
-        alias_id=alias_id,
-        name=f"r-{encode(os.urandom(_RANDOM_BYTES))}",
+        alias_id=alias.id,
+        domain=alias.domain,
+        name=name,
         digest=keyring.hash_token(_PURPOSE, normal(address)),
-        address=keyring.seal(_PURPOSE, address.encode(), context=_context(account_id, alias_id)),
+        address=keyring.seal(_PURPOSE, address.encode(), context=_context(account_id, alias.id)),
         now=clock.now(),
         maximum=MAX_CORRESPONDENTS,
     )
+    if found is not None and found.name == name:
+        await lookups.add_reverse_address(
+            conn, account_id=account_id, alias_id=alias.id, reverse_of=alias.name, name=name
+        )
+    return found
+
+
+async def find_route(conn: Conn, *, name: str) -> ReplyRoute | None:
+    """Return the correspondent of a reverse address and the name that replies; None if it takes no replies.
+
+    The name is random, so that nobody guesses it.
+    """
+    owner = await store.find_reverse_name(conn, name=name)
+    if owner is None:
+        return None
+    found = await store.find_correspondent(conn, account_id=owner[0], id=owner[1])
+    if found is None:
+        return None
+    alias = await find_replying(conn, account_id=owner[0], alias_id=found.alias_id)
+    if alias is None:
+        return None
+    return extended(
+        ReplyRoute, found, domain=alias.domain, local_part=alias.local_part, destinations=alias.receiving
+    )
+
+
+async def find_replying(conn: Conn, *, account_id: UUID, alias_id: UUID) -> Alias | None:
+    """Return a name that takes replies; None if it does not."""
+    try:
+        alias = await claims.get_alias(conn, account_id=account_id, alias_id=alias_id)
+    except AliasNotFound:
+        return None
+    return alias if alias.status is AliasStatus.ACTIVE and alias.reply else None
 
 
 async def list_correspondents(
@@ -102,7 +140,11 @@ async def delete(conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, c
     name = await store.delete_correspondent(conn, account_id=account_id, alias_id=alias_id, id=correspondent_id)
     if name is None:
         raise CorrespondentNotFound
-    await store.delete_reverse_names(conn, names=[name])
+    await _delete_reverse_names(conn, [name])
+
+
+async def _delete_reverse_names(conn: Conn, names: Sequence[str]) -> None:
+    await lookups.delete_reverse_addresses(conn, names=await store.delete_reverse_names(conn, names=names))
 
 
 def read_address(keyring: Keyring, correspondent: Correspondent) -> str:
@@ -148,7 +190,7 @@ async def _prune(conn: Conn, *, before: datetime) -> int:
     unused = await store.list_unused_correspondents(conn, before=before, limit=PRUNE_BATCH)
     for account_id, found in batches.by_account(unused):
         names += await store.prune_correspondents(conn, account_id=account_id, ids=found, before=before)
-    await store.delete_reverse_names(conn, names=names)
+    await _delete_reverse_names(conn, names)
     return len(names)
 
 

@@ -10,10 +10,12 @@ map has the key and the claimed spelling, and a second table removes the separat
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from uuid import UUID
 
+from builders.aliases import lookups
 from builders.aliases.errors import SerialAhead
-from builders.aliases.records import MAX_LOCAL_PART, SeparatorPolicy
+from builders.aliases.records import MAX_LOCAL_PART, Name, SeparatorPolicy
 from builders.forwarding import store
 from builders.forwarding.records import MapEntry
 from builders.kit.db.connections import Conn, Database
@@ -60,30 +62,35 @@ def list_map_changes(
             conn, after_change=change, after_serial=serial, horizon=str(horizon), now=clock.now(), limit=page_size
         )
 
-    return _read_pages(database, read, page_size)
+    return _read_pages(database, read, page_size, list_obsolete=_list_obsolete)
+
+
+async def _list_obsolete(conn: Conn, page: Sequence[MapEntry]) -> Collection[UUID]:
+    """Return the aliases whose names others have: an entry of them would remove the entry of the other one."""
+    holders = await lookups.map_claimed(conn, names={Name(each.domain, each.key) for each in page})
+    return {each.id for each in page if holders.get(Name(each.domain, each.key), each.id) != each.id}
+
+
+async def _read_none(conn: Conn, page: Sequence[MapEntry]) -> Collection[UUID]:  # noqa: ARG001 - as the other one
+    return ()
 
 
 async def _read_pages(
-    database: Database, read: Callable[[Conn, MapEntry | None], Awaitable[Sequence[MapEntry]]], page_size: int
+    database: Database,
+    read: Callable[[Conn, MapEntry | None], Awaitable[Sequence[MapEntry]]],
+    page_size: int,
+    list_obsolete: Callable[[Conn, Sequence[MapEntry]], Awaitable[Collection[UUID]]] = _read_none,
 ) -> AsyncIterator[MapEntry]:
     page: Sequence[MapEntry] = ()
     while not page or len(page) == page_size:
         async with database.connection() as conn:
             page = await read(conn, page[-1] if page else None)
-        if not page:
-            return
+            if not page:
+                return
+            obsolete = await list_obsolete(conn, page)
         for entry in page:
-            yield entry
-
-
-async def list_catch_alls(conn: Conn) -> Mapping[str, Sequence[str]]:
-    """Return the destinations of the mail to all other names, by domain."""
-    return await store.list_catch_alls(conn)
-
-
-async def list_domains(conn: Conn) -> Mapping[str, SeparatorPolicy]:
-    """Return the domains whose mail the service receives, with the separators that they ignore."""
-    return {domain: SeparatorPolicy(each) for domain, each in (await store.list_domains(conn)).items()}
+            if entry.id not in obsolete:
+                yield entry
 
 
 def format_map_entry(entry: MapEntry) -> Iterator[str]:

@@ -5,12 +5,15 @@ from datetime import timedelta
 from procrastinate import JobContext
 
 from builders.domains import dkim_keys
-from builders.forwarding import accounting, correspondents, receptions, store
+from builders.forwarding import accounting, correspondents, lookup_checks, receptions, store
 from builders.kit.jobs import queue
+from builders.kit.process import log
 from builders.kit.values import clock
 
 MAX_KEYS = 5  # of one run: each takes up to 0.2 s
 ROTATED_AFTER = timedelta(days=365)
+
+_log = log.get_logger()
 
 
 @queue.app.periodic(cron="*/5 * * * *")
@@ -21,6 +24,23 @@ async def prune(context: JobContext, timestamp: int) -> None:
     await receptions.prune(queue.database(context))
     await correspondents.prune(queue.database(context))
     await accounting.prune(queue.database(context))
+
+
+@queue.app.periodic(cron="11 3 * * *")
+@queue.app.task(name="forwarding.check_lookups", queueing_lock="forwarding.check_lookups", pass_context=True)
+async def check_lookups(context: JobContext, timestamp: int) -> None:
+    """Log of which addresses mail servers are told something wrong; write it again if it is wrong later, too."""
+    del timestamp
+    async with queue.database(context).transaction() as conn:
+        if wrong := await lookup_checks.list_wrong(conn):
+            _log.error("lookups_wrong", addresses=wrong)
+            await queue.defer(conn, repair_lookups, delay=lookup_checks.RECHECK_AFTER, addresses=" ".join(wrong))
+
+
+@queue.app.task(name="forwarding.repair_lookups", retry=queue.RETRY, pass_context=True)
+async def repair_lookups(context: JobContext, addresses: str) -> None:
+    """Write again what mail servers are told of addresses, with spaces between, if it is still wrong."""
+    await lookup_checks.repair(queue.database(context), addresses=addresses.split())
 
 
 @queue.app.periodic(cron="* * * * *")

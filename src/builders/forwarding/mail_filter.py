@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from aiosmtplib import SMTP, SMTPException, SMTPResponseException
 
+from builders.aliases.records import Alias
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, messages, receptions, store
 from builders.forwarding.filter_addresses import DOMAIN, REVERSE, HandedName, find_name
@@ -118,30 +120,30 @@ class MailFilter:
         It stays as it is if nobody can reply to it: a report, or one of more than one author.
         """
         async with self._database.connection() as conn:
-            route = await store.find_name_route(conn, account_id=name.account_id, alias_id=name.alias_id)
-        if route is None:
+            alias = await correspondents.find_replying(conn, account_id=name.account_id, alias_id=name.alias_id)
+        if alias is None:
             raise Refused(GONE)
-        if not route.destinations:
+        if not alias.receiving:
             raise Refused(TRY_LATER)
         changed = mail.content
         with suppress(MalformedMessage):
             message = await asyncio.to_thread(messages.read, mail.content)
             changed = messages.unmarked(message)
             author = await asyncio.to_thread(messages.read_author, message)
-            signer = await self._find_signer(route.domain) if mail.sender else None
+            signer = await self._find_signer(alias.domain) if mail.sender else None
             address = await asyncio.to_thread(messages.read_reply_address, message, author)
-            reverse = await self._find_reverse(name, address) if signer else None
+            reverse = await self._find_reverse(name.account_id, alias, address) if signer else None
             if signer is not None and reverse is not None:
                 rewritten = messages.with_reverse(
-                    message, author=author, reverse=f"{reverse}@{route.domain}", domain=route.domain
+                    message, author=author, reverse=f"{reverse}@{alias.domain}", domain=alias.domain
                 )
                 changed = await _sign(signer, rewritten)
-        return replace(mail, recipients=route.destinations, content=changed)
+        return replace(mail, recipients=alias.receiving, content=changed)
 
     async def _reply(self, name: str, mail: Mail) -> str:
         """Send a reply to the correspondent of a reverse address, as from the name; return the server's reply."""
         async with self._database.connection() as conn:
-            route = await store.find_reply_route(conn, name=name)
+            route = await correspondents.find_route(conn, name=name)
         if route is None:
             raise Refused(GONE)
         reply = await self._as_name(route, mail)
@@ -194,10 +196,10 @@ class MailFilter:
         sender = alias if mail.sender else ""
         return replace(mail, sender=sender, recipients=[to], content=await _sign(signer, changed))
 
-    async def _find_reverse(self, name: HandedName, address: str) -> str | None:
-        async with self._database.connection() as conn:
+    async def _find_reverse(self, account_id: UUID, alias: Alias, address: str) -> str | None:
+        async with self._database.transaction() as conn:
             found = await correspondents.find_or_add(
-                conn, keyring=self._keyring, account_id=name.account_id, alias_id=name.alias_id, address=address
+                conn, keyring=self._keyring, account_id=account_id, alias=alias, address=address
             )
         return None if found is None else found.name
 

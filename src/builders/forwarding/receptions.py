@@ -81,6 +81,7 @@ async def set_rule(
     found = await store.set_reception(
         conn, account_id=account_id, alias_id=alias_id, webhook_id=webhook_id, key_id=key_id, now=clock.now()
     )
+    await claims.set_receiving(conn, account_id=account_id, alias_id=alias_id, receives=True)
     about = {"address": alias.address, "webhook_id": str(webhook_id), "key_id": str(key_id)}
     await _record(conn, account_id, actor, AuditAction.RECEPTION_SET, about)
     return found
@@ -97,10 +98,11 @@ async def get_rule(conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID)
 
 async def end_rule(conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, actor: Actor) -> None:
     """End the rule of a name, and delete what it received. Raise AliasNotFound and ReceptionNotFound."""
-    await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
+    await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
     await store.lock_receptions(conn, account_id=account_id)
     if not await store.delete_reception(conn, account_id=account_id, alias_id=alias_id):
         raise ReceptionNotFound
+    await claims.set_receiving(conn, account_id=account_id, alias_id=alias_id, receives=False)
     await _record(conn, account_id, actor, AuditAction.RECEPTION_ENDED, {"alias_id": str(alias_id)})
 
 

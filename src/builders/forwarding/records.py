@@ -35,6 +35,7 @@ class Address:
 
     domain: str  # A-label
     name: str  # normalized, without a tag; empty if no name can be written so
+    is_exact: bool = False  # no separator is ignored: a reverse address, or a key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,24 +43,7 @@ class Envelope:
     """The recipient and the sender of the envelope of a message."""
 
     recipient: Address
-    entries: Sequence[str]  # of a list of blocked senders, each of which blocks the sender
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """What the database has for an address of one of the service's domains."""
-
-    place: int  # of the address in its batch, from 1
-    is_shared: bool
-    destinations: Sequence[str] | None  # which confirmed; None: no active name, and no catch-all
-    unconfirmed_since: datetime | None  # since when it has the newest destination that did not confirm
-    paused_since: datetime | None  # since when the newest destination has to confirm again
-    paused_at: datetime | None  # since when its account does not accept its mail
-    pause_until: datetime | None  # until when
-    account_id: UUID | None  # of the name
-    alias_id: UUID | None
-    replies: bool | None  # its owner replies from it
-    receives: bool | None  # its mail is an event
+    entries: Sequence[str] = ()  # of a list of blocked senders, each of which blocks the sender
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,14 +100,6 @@ class ReplyRoute(Correspondent):
     destinations: Sequence[str]  # whose owners may reply
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameRoute:
-    """A name whose mail the filter hands to its destinations."""
-
-    domain: str  # A-label
-    destinations: Sequence[str]
-
-
 @resource("ReceptionReply")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reception:
@@ -177,7 +153,6 @@ class Position:
 class MailRecipient:
     """Whose mail an address receives."""
 
-    place: int  # of the address in its batch, from 1
     account_id: UUID
     alias_id: UUID | None  # None: a catch-all
 

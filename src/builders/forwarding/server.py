@@ -204,7 +204,7 @@ async def main(settings: Settings, listener: socket.socket) -> None:
 
 
 async def _grant_role_later(conninfo: str, *, is_granted: bool) -> None:
-    """Grant the role its views as soon as the database answers, and then wait; before that each reply is TEMP."""
+    """Grant the role its table as soon as the database answers, and then wait; before that each reply is TEMP."""
     while not is_granted:
         await asyncio.sleep(GRANT_PAUSE_S)
         is_granted = await _grant_role(conninfo)
@@ -212,7 +212,7 @@ async def _grant_role_later(conninfo: str, *, is_granted: bool) -> None:
 
 
 async def _grant_role(conninfo: str) -> bool:
-    """Grant the role its views; return whether the database answers. Raise RoleUnusable."""
+    """Grant the role its table; return whether the database answers. Raise RoleUnusable."""
     try:
         async with await psycopg.AsyncConnection.connect(conninfo, connect_timeout=5) as conn:
             await role.grant(conn)

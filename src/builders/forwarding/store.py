@@ -1,91 +1,24 @@
-"""Names, domains and catch-alls as a mail server reads them, through the views of the package."""
+"""All SQL of forwarding: exports through views, correspondents, received mail, the log, and the role's rights."""
 
 from datetime import date
 from operator import attrgetter
 from uuid import UUID
 
+from builders.aliases.lookups import TABLE, TOLD
 from builders.forwarding.records import (
     Bounces,
     Correspondent,
     MailDay,
-    MailRecipient,
     MailResult,
     MapEntry,
-    NameRoute,
     Part,
     Position,
     Reception,
-    ReplyRoute,
     ReturnedMail,
-    Route,
     StoredMessage,
 )
 from builders.kit.db.columns import columns_of
 from builders.kit.db.queries import query
-
-# LATERAL with LIMIT makes PostgreSQL find each row by its key, even if its estimates are bad.
-_NAME = """
-    LATERAL (
-        SELECT account_id, alias_id, is_claimed FROM forwarding_names
-        WHERE domain = asked.domain AND key = CASE domain.separator_policy
-            WHEN 'ignore_dots' THEN asked.without_dots WHEN 'ignore_all' THEN asked.bare ELSE asked.name END
-        LIMIT 1
-    ) AS name
-"""
-# A claimed name precedes the catch-all, whatever its state. A name in quarantine goes to the catch-all of its own
-# account only: the mail of its former owner is not for the holder of the domain.
-list_routes = query(f"""
-    SELECT asked.place, route.is_shared, route.destinations, route.unconfirmed_since, route.paused_since,
-           route.paused_at, route.pause_until, route.account_id, route.alias_id,
-           route.replies, route.receives
-    FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[])
-         WITH ORDINALITY AS asked (domain, name, without_dots, bare, place)
-    CROSS JOIN LATERAL (
-        SELECT domain.is_shared,
-               coalesce(alias.destinations, catch_all.destinations) AS destinations,
-               coalesce(alias.unconfirmed_since, catch_all.unconfirmed_since) AS unconfirmed_since,
-               coalesce(alias.paused_since, catch_all.paused_since) AS paused_since,
-               alias.paused_at, alias.pause_until, name.account_id, name.alias_id,
-               alias.replies, alias.receives
-        FROM forwarding_domains AS domain
-        LEFT JOIN {_NAME} ON true
-        LEFT JOIN LATERAL (
-            SELECT destinations, unconfirmed_since, paused_since, paused_at, pause_until, replies, receives
-            FROM forwarding_aliases
-            WHERE account_id = name.account_id AND id = name.alias_id AND is_active LIMIT 1
-        ) AS alias ON name.is_claimed
-        LEFT JOIN LATERAL (
-            SELECT destinations, unconfirmed_since, paused_since FROM forwarding_catch_alls
-            WHERE domain = asked.domain
-              AND (name.is_claimed IS NULL OR NOT name.is_claimed AND account_id = name.account_id) LIMIT 1
-        ) AS catch_all ON true
-        WHERE domain.domain = asked.domain LIMIT 1
-    ) AS route
-""").keyed(Route, by=attrgetter("place"))
-
-list_reverse_addresses = query("""
-    SELECT asked.place
-    FROM unnest(%(domains)s::text[], %(names)s::text[]) WITH ORDINALITY AS asked (domain, name, place)
-    JOIN forwarding_reverse_addresses AS found ON found.domain = asked.domain AND found.name = asked.name
-""").set_of(int)
-
-# The places of the names that refuse the sender; each item of `entries` has those that would, with spaces between.
-list_refusals = query(f"""
-    SELECT asked.place
-    FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[],
-                %(entries)s::text[])
-         WITH ORDINALITY AS asked (domain, name, without_dots, bare, entries, place)
-    CROSS JOIN LATERAL (
-        SELECT domain, separator_policy FROM forwarding_domains WHERE domain = asked.domain LIMIT 1
-    ) AS domain
-    CROSS JOIN {_NAME}
-    CROSS JOIN LATERAL (
-        SELECT FROM forwarding_blocks
-        WHERE account_id = name.account_id AND alias_id = name.alias_id
-          AND block && string_to_array(asked.entries, ' ') LIMIT 1
-    ) AS found
-    WHERE name.is_claimed
-""").set_of(int)
 
 # The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
 get_horizon = query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").value(int)
@@ -95,51 +28,99 @@ list_active = query("""
       AND (account_id, id) > (%(after_account)s, %(after_id)s)
     ORDER BY account_id, id LIMIT %(limit)s
 """).all(MapEntry)
-# If another alias has the name, only that one is listed: an entry of this one would remove it from the map.
 list_changed = query("""
-    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part,
-           CASE WHEN alias.is_active AND (alias.pause_until IS NULL OR alias.pause_until <= %(now)s)
-                THEN alias.destinations ELSE '{}' END AS destinations,
-           alias.changed_in::text, alias.serial
-    FROM forwarding_aliases AS alias LEFT JOIN LATERAL (
-        SELECT alias_id FROM forwarding_names
-        WHERE domain = alias.domain AND key = alias.key AND is_claimed LIMIT 1
-    ) AS name ON true
-    WHERE (alias.changed_in, alias.serial) > (%(after_change)s::text::xid8, %(after_serial)s)
-      AND alias.changed_in < %(horizon)s::text::xid8 AND alias.is_live
-      AND (name.alias_id IS NULL OR name.alias_id = alias.id)
-    ORDER BY alias.changed_in, alias.serial LIMIT %(limit)s
+    SELECT account_id, id, domain, key, local_part,
+           CASE WHEN is_active AND (pause_until IS NULL OR pause_until <= %(now)s)
+                THEN destinations ELSE '{}' END AS destinations,
+           changed_in::text, serial
+    FROM forwarding_aliases AS alias
+    WHERE (changed_in, serial) > (%(after_change)s::text::xid8, %(after_serial)s)
+      AND changed_in < %(horizon)s::text::xid8 AND is_live
+    ORDER BY alias.changed_in, serial LIMIT %(limit)s
 """).all(MapEntry)
-list_catch_alls = query("""
-    SELECT domain, destinations FROM forwarding_catch_alls WHERE cardinality(destinations) > 0 ORDER BY domain
-""").pairs(str, list[str])
-list_domains = query("""
-    SELECT domain, separator_policy FROM forwarding_domains ORDER BY domain
-""").pairs(str, str)
 
 # The role of the look-up server: its name is in `role`, too.
-_VIEWS = (
-    "forwarding_domains, forwarding_names, forwarding_aliases, forwarding_blocks, forwarding_catch_alls, "
-    "forwarding_reverse_addresses"
-)
 # Look-up servers of several databases of a server may start at once.
 lock_role = query("SELECT pg_advisory_xact_lock(hashtextextended('builders_lookup', 0))").run()
 has_role = query("SELECT FROM pg_roles WHERE rolname = 'builders_lookup'").exists()
 create_role = query("CREATE ROLE builders_lookup NOLOGIN").run()
+# The nodes of a sharded database check it as that of a session.
+is_sharded = query("SELECT WHERE to_regclass('pg_catalog.pg_dist_local_group') IS NOT NULL").exists()
+create_login_role = query("CREATE ROLE builders_lookup LOGIN").run()
 join_role = query("GRANT builders_lookup TO CURRENT_USER").run()
 set_role = query("SET LOCAL ROLE builders_lookup").run()
-grant_views = query(f"GRANT SELECT ON {_VIEWS} TO builders_lookup").run()
-list_missing_views = query(f"""
-    SELECT name FROM regexp_split_to_table('{_VIEWS}', ', ') AS name
-    WHERE NOT has_table_privilege('builders_lookup', name, 'SELECT')
-""").scalars(str)
+grant_table = query(f"GRANT SELECT ON {TABLE} TO builders_lookup").run()
+may_read = query(f"SELECT WHERE has_table_privilege('builders_lookup', '{TABLE}', 'SELECT')").exists()
 list_further_tables = query(f"""
     SELECT relname::text FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')
-      AND relname::text <> ALL(regexp_split_to_array('{_VIEWS}', ', '))
+      AND relname::text <> '{TABLE}'
       AND has_table_privilege('builders_lookup', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')
+      AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e') -- of an extension
     ORDER BY relname LIMIT 5
 """).scalars(str)
+
+# What mail servers must be told, from the tables that own the facts, and what they are told. Each table is read by
+# itself: a sharded database has them at different places. When a pause began does not matter after its end.
+_TOLD = ", ".join(TOLD)
+_ACTIVE = ("replies", "receives", "destinations", "unconfirmed_since", "paused_since")
+_TRUTH = f"""
+    holder AS MATERIALIZED (SELECT * FROM forwarding_holders),
+    shared AS MATERIALIZED (SELECT * FROM forwarding_shared_domains),
+    catch_all AS MATERIALIZED (SELECT * FROM forwarding_catch_alls),
+    name AS MATERIALIZED (SELECT * FROM forwarding_names),
+    alias AS MATERIALIZED (SELECT * FROM forwarding_aliases WHERE is_live),
+    reverse AS MATERIALIZED (SELECT * FROM forwarding_reverse_addresses),
+    told AS MATERIALIZED (
+        SELECT {_TOLD}, CASE WHEN pause_until > %(now)s THEN paused_at END AS paused_at FROM aliases_lookups
+    ), truth AS MATERIALIZED (
+        SELECT {_TOLD}, paused_at FROM (
+            SELECT name.domain, name.key AS name, name.account_id, NULL::boolean AS is_shared,
+                   NULL AS separator_policy, NULL AS leads_to, name.alias_id,
+                   name.state = 'claimed' AS is_claimed, alias.block, NULL AS reverse_of,
+                   CASE WHEN alias.is_active THEN alias.pause_until END AS pause_until,
+                   CASE WHEN alias.is_active AND alias.pause_until > %(now)s THEN alias.paused_at END AS paused_at,
+                   {", ".join(f"CASE WHEN alias.is_active THEN alias.{name} END AS {name}" for name in _ACTIVE)}
+            FROM name LEFT JOIN alias
+              ON name.state = 'claimed' AND alias.account_id = name.account_id AND alias.id = name.alias_id
+            WHERE name.state <> 'held'
+            UNION ALL
+            SELECT coalesce(holder.domain, shared.domain), '', holder.account_id, shared.domain IS NOT NULL,
+                   coalesce(shared.separator_policy, 'ignore_dots'), catch_all.leads_to, NULL, NULL, NULL, NULL,
+                   NULL, NULL, NULL, NULL, catch_all.destinations, catch_all.unconfirmed_since,
+                   catch_all.paused_since
+            FROM holder FULL JOIN shared ON shared.domain = holder.domain
+            LEFT JOIN catch_all ON catch_all.domain = holder.domain AND catch_all.account_id = holder.account_id
+            UNION ALL
+            SELECT domain, name, account_id, NULL, NULL, NULL, alias_id, NULL, NULL, reverse_of, NULL, NULL, NULL,
+                   NULL, NULL, NULL, NULL
+            FROM reverse
+        ) AS found
+    ), wrong AS MATERIALIZED (
+        SELECT domain, name, truth.domain IS NOT NULL AS is_true
+        FROM truth FULL JOIN told USING (domain, name)
+        -- A name that is held after its quarantine is told as before, until it is claimed or free.
+        LEFT JOIN (SELECT domain, key AS name FROM name WHERE state = 'held') AS held USING (domain, name)
+        WHERE truth IS DISTINCT FROM told AND held IS NULL
+    )
+"""
+list_wrong = query(f"""
+    WITH {_TRUTH} SELECT name || '@' || domain FROM wrong ORDER BY domain, name LIMIT %(limit)s
+""").scalars(str)
+# Changes wait, look-ups do not.
+lock_lookups = query(f"LOCK TABLE {TABLE} IN SHARE ROW EXCLUSIVE MODE").run()
+repair = query(f"""
+    WITH {_TRUTH}, found AS MATERIALIZED (
+        SELECT * FROM wrong WHERE name || '@' || domain = ANY(%(addresses)s::text[])
+    ), gone AS (
+        DELETE FROM aliases_lookups AS known USING found
+        WHERE known.domain = found.domain AND known.name = found.name AND NOT found.is_true
+    )
+    INSERT INTO aliases_lookups ({_TOLD}, paused_at)
+    SELECT truth.* FROM truth JOIN found USING (domain, name)
+    ON CONFLICT (domain, name) DO UPDATE
+    SET {", ".join(f"{name} = excluded.{name}" for name in (*TOLD[2:], "paused_at"))}
+""").run()
 
 list_keyless_domains = query("""
     SELECT domain FROM forwarding_keyless_domains LIMIT %(limit)s
@@ -150,22 +131,12 @@ list_rotated_domains = query("""
 
 # Correspondents of names.
 _CORRESPONDENT = columns_of(Correspondent)
-find_name_route = query("""
-    SELECT domain, destinations FROM forwarding_aliases
-    WHERE account_id = %(account_id)s AND id = %(alias_id)s AND is_active AND is_live AND replies
-""").one(NameRoute)
-# The name is random, so that nobody guesses it.
-find_reply_route = query("""
-    SELECT correspondent.account_id, correspondent.id, correspondent.alias_id, correspondent.name,
-           correspondent.address, correspondent.created_at, correspondent.used_at,
-           alias.domain, alias.local_part, alias.destinations
-    FROM forwarding_reverse_names AS reverse
-    JOIN forwarding_correspondents AS correspondent
-      ON correspondent.account_id = reverse.account_id AND correspondent.id = reverse.correspondent_id
-    JOIN forwarding_aliases AS alias
-      ON alias.account_id = correspondent.account_id AND alias.id = correspondent.alias_id
-    WHERE reverse.name = %(name)s AND alias.is_active AND alias.is_live AND alias.replies
-""").one(ReplyRoute)
+find_reverse_name = query("""
+    SELECT account_id, correspondent_id FROM forwarding_reverse_names WHERE name = %(name)s
+""").one(tuple[UUID, UUID])
+find_correspondent = query(f"""
+    SELECT {_CORRESPONDENT} FROM forwarding_correspondents WHERE account_id = %(account_id)s AND id = %(id)s
+""").one(Correspondent)
 # No row above the maximum, unless the correspondent exists.
 add_correspondent = query(f"""
     WITH correspondent AS (
@@ -179,8 +150,8 @@ add_correspondent = query(f"""
         ON CONFLICT (account_id, alias_id, digest) DO UPDATE SET used_at = %(now)s
         RETURNING {_CORRESPONDENT}
     ), reverse AS (
-        INSERT INTO forwarding_reverse_names (name, account_id, correspondent_id)
-        SELECT name, account_id, id FROM correspondent WHERE name = %(name)s
+        INSERT INTO forwarding_reverse_names (name, domain, account_id, correspondent_id)
+        SELECT name, %(domain)s, account_id, id FROM correspondent WHERE name = %(name)s
     )
     SELECT {_CORRESPONDENT} FROM correspondent
 """).one(Correspondent)
@@ -223,7 +194,9 @@ prune_correspondents = query("""
     WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND used_at < %(before)s
     RETURNING name
 """).scalars(str)
-delete_reverse_names = query("DELETE FROM forwarding_reverse_names WHERE name = ANY(%(names)s::text[])").run()
+delete_reverse_names = query("""
+    DELETE FROM forwarding_reverse_names WHERE name = ANY(%(names)s::text[]) RETURNING domain, name
+""").all(tuple[str, str])
 list_stale_correspondents = query(f"""
     SELECT {_CORRESPONDENT} FROM forwarding_correspondents
     WHERE substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
@@ -317,23 +290,6 @@ move_position = query("""
     UPDATE forwarding_logs SET position = %(position)s, digest = %(digest)s
     WHERE host = %(host)s AND path = %(path)s
 """).run()
-# Mail to a catch-all has an account, and no alias. It is that of `list_routes`.
-list_recipients = query(f"""
-    SELECT asked.place, coalesce(CASE WHEN name.is_claimed THEN name.account_id END, catch_all.account_id)
-               AS account_id, CASE WHEN name.is_claimed THEN name.alias_id END AS alias_id
-    FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[])
-         WITH ORDINALITY AS asked (domain, name, without_dots, bare, place)
-    CROSS JOIN LATERAL (
-        SELECT domain, separator_policy FROM forwarding_domains WHERE domain = asked.domain LIMIT 1
-    ) AS domain
-    LEFT JOIN {_NAME} ON true
-    LEFT JOIN LATERAL (
-        SELECT account_id FROM forwarding_catch_alls
-        WHERE domain = asked.domain
-          AND (name.is_claimed IS NULL OR NOT name.is_claimed AND account_id = name.account_id) LIMIT 1
-    ) AS catch_all ON true
-    WHERE name.is_claimed OR catch_all.account_id IS NOT NULL
-""").keyed(MailRecipient, by=attrgetter("place"))
 add_returns = query("""
     INSERT INTO forwarding_returns AS known (host, queue_id, account_id, alias_id, is_known, at)
     SELECT %(host)s, queue_id, account_id, alias_id, is_known, %(now)s

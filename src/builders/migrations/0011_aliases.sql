@@ -46,6 +46,7 @@ CREATE TABLE aliases (
     pause_until timestamptz, -- mail is not accepted before; null or past: it is
     paused_at timestamptz, -- since when; null: it is not, or its end is listed as a change
     reply boolean NOT NULL DEFAULT false, -- whether destinations may answer mail with the name as the sender
+    receives boolean NOT NULL DEFAULT false, -- whether its mail is an event (`forwarding_receptions`)
     price_amount numeric(12, 3) NOT NULL, -- as it was when claimed
     price_currency char(3) NOT NULL,
     price_interval text NOT NULL CHECK (price_interval IN ('month', 'year', 'once')),
@@ -177,3 +178,31 @@ CREATE TABLE aliases_askers (
     asked integer NOT NULL CHECK (asked >= 0), -- readers whose turn came in that day
     granted integer NOT NULL CHECK (granted >= 0) -- of those that waited at the last check
 );
+
+-- What a mail server may know: the role of the look-up server reads this table, and nothing else. Rows of live names and
+-- domains, written in the transaction that changes an answer, and placed by the domain that is looked up.
+CREATE TABLE aliases_lookups (
+    domain text NOT NULL, -- A-label
+    name text NOT NULL, -- key of a name, local part of a reverse address, or empty: the domain itself
+    account_id uuid, -- of the name, or that holds the domain; null: a domain of the catalog that no account holds
+    -- Of a domain.
+    is_shared boolean, -- it is in the catalog; null: not a domain
+    separator_policy text, -- which separators its names ignore
+    leads_to text, -- domain of the destination of its catch-all; null: it has none
+    -- Of a name.
+    alias_id uuid, -- also of a reverse address
+    is_claimed boolean, -- else it is in quarantine; null: not a name
+    replies boolean, -- it receives mail, and its owner answers from it
+    receives boolean, -- it receives mail, which is also an event
+    paused_at timestamptz, -- since when its account does not accept its mail, until `pause_until`
+    pause_until timestamptz,
+    block text[], -- the senders whose mail it refuses
+    -- Of a reverse address.
+    reverse_of text, -- key of its name
+    -- Of a name that receives mail, or of the catch-all of a domain.
+    destinations text[], -- which confirmed
+    unconfirmed_since timestamptz, -- since when it has the newest destination that did not confirm
+    paused_since timestamptz, -- since when the newest destination has to confirm again
+    PRIMARY KEY (domain, name)
+);
+CREATE INDEX aliases_lookups_domains ON aliases_lookups (domain) WHERE name = '';

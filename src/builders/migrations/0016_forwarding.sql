@@ -1,31 +1,27 @@
--- What a mail server may know. The database role of the look-up server reads these views, and nothing else.
-
--- The domains whose mail the service receives: all of the catalog, and those that live accounts hold.
-CREATE VIEW forwarding_domains AS
-SELECT domain, separator_policy, true AS is_shared FROM catalog_domains
-UNION ALL
-SELECT holder.domain, 'ignore_dots', false FROM domains_holders AS holder
-WHERE holder.realm = '00000000-0000-0000-0000-000000000000'
-  AND NOT EXISTS (SELECT FROM catalog_domains AS shared WHERE shared.domain = holder.domain);
-
--- Domains whose mail nobody can sign yet.
+-- Domains whose mail nobody can sign yet. A domain and its keys are on one shard, as in the next view.
 CREATE VIEW forwarding_keyless_domains AS
-SELECT domain FROM forwarding_domains AS own
-WHERE NOT EXISTS (SELECT FROM domains_dkim_keys AS key WHERE key.domain = own.domain);
+SELECT own.domain FROM aliases_lookups AS own LEFT JOIN domains_dkim_keys AS key ON key.domain = own.domain
+WHERE own.name = '' AND key.domain IS NULL;
 
 -- Since when domains have the key that signs, without those whose next key waits for its record.
 CREATE VIEW forwarding_signing_since AS
-SELECT key.domain, key.created_at FROM domains_dkim_keys AS key
-WHERE key.published_at IS NOT NULL
-  AND EXISTS (SELECT FROM forwarding_domains AS own WHERE own.domain = key.domain)
-  AND NOT EXISTS (
-      SELECT FROM domains_dkim_keys AS newer WHERE newer.domain = key.domain AND newer.created_at > key.created_at
-  );
+SELECT key.domain, key.created_at
+FROM domains_dkim_keys AS key
+JOIN aliases_lookups AS own ON own.domain = key.domain AND own.name = ''
+LEFT JOIN domains_dkim_keys AS newer ON newer.domain = key.domain AND newer.created_at > key.created_at
+WHERE key.published_at IS NOT NULL AND newer.domain IS NULL;
 
--- Which alias has a live name. A name in quarantine has none that forwards.
+-- The next views, and those of aliases, catch-alls and reverse addresses, derive what `aliases_lookups` must contain.
+CREATE VIEW forwarding_shared_domains AS SELECT domain, separator_policy FROM catalog_domains;
+CREATE VIEW forwarding_holders AS
+SELECT domain, account_id FROM domains_holders WHERE realm = '00000000-0000-0000-0000-000000000000';
+
+-- Which alias has a live name, claimed, in quarantine or held for a promotion.
 CREATE VIEW forwarding_names AS
-SELECT domain, key, account_id, alias_id, state = 'claimed' AS is_claimed FROM aliases_names
-WHERE realm = '00000000-0000-0000-0000-000000000000';
+SELECT name.domain, name.key, name.account_id, name.alias_id, name.state
+FROM aliases_names AS name
+JOIN identity_accounts AS account ON account.id = name.account_id AND account.sandbox_of IS NULL
+WHERE name.realm = '00000000-0000-0000-0000-000000000000';
 
 -- Names whose mail is received as events, set by a person.
 CREATE TABLE forwarding_receptions (
@@ -73,7 +69,7 @@ SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, al
        EXISTS (
            SELECT FROM forwarding_receptions AS rule
            WHERE rule.account_id = alias.account_id AND rule.alias_id = alias.id
-       ) AS receives,
+       ) AS receives, alias.block,
        alias.changed_in, alias.serial,
        EXISTS (
            SELECT FROM identity_accounts AS account WHERE account.id = alias.account_id AND account.sandbox_of IS NULL
@@ -91,28 +87,15 @@ FROM aliases AS alias CROSS JOIN LATERAL (
     WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
 ) AS recipients;
 
--- The senders whose mail an alias refuses: addresses and domains.
-CREATE VIEW forwarding_blocks AS
-SELECT account_id, id AS alias_id, block FROM aliases WHERE block <> '{}';
-
--- The destination of the mail to all other names of a domain, of the account that holds it. A catch-all leads to no
--- domain of the service: so it closes no loop, as aliases close none (decision 0013).
+-- The destination of the mail to all other names of a domain, of the account that holds it.
 CREATE VIEW forwarding_catch_alls AS
-SELECT catch_all.account_id, catch_all.domain,
+SELECT catch_all.account_id, catch_all.domain, split_part(catch_all.email, '@', 2) AS leads_to,
        CASE WHEN destination.verified_at IS NOT NULL AND destination.paused_at IS NULL
             THEN ARRAY[catch_all.email] ELSE '{}' END AS destinations,
        CASE WHEN destination.verified_at IS NULL THEN destination.created_at END AS unconfirmed_since,
        destination.paused_at AS paused_since
-FROM aliases_catch_alls AS catch_all
-JOIN domains_holders AS holder ON holder.realm = '00000000-0000-0000-0000-000000000000'
- AND holder.domain = catch_all.domain AND holder.account_id = catch_all.account_id
-JOIN aliases_destinations AS destination
-  ON destination.account_id = catch_all.account_id AND destination.email = catch_all.email
--- LIMIT makes PostgreSQL find the domain by its key; NOT EXISTS would read all domains.
-LEFT JOIN LATERAL (
-    SELECT domain FROM forwarding_domains WHERE domain = split_part(catch_all.email, '@', 2) LIMIT 1
-) AS own ON true
-WHERE own.domain IS NULL;
+FROM aliases_catch_alls AS catch_all JOIN aliases_destinations AS destination
+  ON destination.account_id = catch_all.account_id AND destination.email = catch_all.email;
 
 -- To whom the owner of a name replies. The address is sealed, so that a copy of the table names nobody.
 CREATE TABLE forwarding_correspondents (
@@ -133,6 +116,7 @@ CREATE INDEX forwarding_correspondents_unused ON forwarding_correspondents (used
 -- Whose a reverse address is: global, because its mail arrives without an account.
 CREATE TABLE forwarding_reverse_names (
     name text PRIMARY KEY, -- local part
+    domain text NOT NULL, -- A-label
     account_id uuid NOT NULL,
     correspondent_id uuid NOT NULL
 );
@@ -145,14 +129,12 @@ CREATE TABLE forwarding_reply_days (
     PRIMARY KEY (account_id, day)
 );
 
--- Reverse addresses that receive mail.
+-- Of live accounts.
 CREATE VIEW forwarding_reverse_addresses AS
-SELECT alias.domain, reverse.name
-FROM forwarding_reverse_names AS reverse
-JOIN forwarding_correspondents AS correspondent
-  ON correspondent.account_id = reverse.account_id AND correspondent.id = reverse.correspondent_id
+SELECT alias.domain, correspondent.name, correspondent.account_id, correspondent.alias_id, alias.key AS reverse_of
+FROM forwarding_correspondents AS correspondent
 JOIN aliases AS alias ON alias.account_id = correspondent.account_id AND alias.id = correspondent.alias_id
-WHERE alias.status = 'active' AND alias.reply;
+JOIN identity_accounts AS account ON account.id = correspondent.account_id AND account.sandbox_of IS NULL;
 
 -- How far the log of each mail server is read.
 CREATE TABLE forwarding_logs (

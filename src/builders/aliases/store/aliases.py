@@ -239,7 +239,7 @@ def released_columns(names: Collection[Name]) -> dict[str, list[str]]:
 
 
 async def list_taken_keys(
-    conn: Conn, *, account_id: UUID, wanted: Sequence[AliasChange]
+    conn: Conn, *, account_id: UUID, wanted: Sequence[AliasChange | AliasSpec]
 ) -> AbstractSet[tuple[str, str]]:
     """Return the wanted keys (manifest, key) that belong to other aliases.
 
@@ -273,6 +273,10 @@ lock_unchanged = query(f"""
     WHERE alias.account_id = %(account_id)s AND alias.status <> 'deleted'
     ORDER BY alias.id FOR UPDATE OF alias
 """).all(alias_from_row)
+
+set_receiving = query("""
+    UPDATE aliases SET receives = %(receives)s WHERE account_id = %(account_id)s AND id = %(alias_id)s
+""").run()
 
 
 async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange], now: datetime) -> None:

@@ -1,18 +1,9 @@
 """Destinations that refused mail: paused until their recipients confirm again."""
 
-from dataclasses import dataclass
+from uuid import UUID
 
 from builders.aliases.store.aliases import CHANGED, SERIAL
 from builders.kit.db.queries import query
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PausedDestination:
-    """A destination that was paused."""
-
-    email: str
-    aliases: int  # that forward there
-
 
 # Confirmed destinations, in all their spellings. Aliases are locked before them, as in every change of aliases.
 _BOUNCED = """
@@ -29,6 +20,7 @@ lock_bounced = query(f"""
     WHERE {_BOUNCED}
     ORDER BY alias.id FOR UPDATE OF alias
 """).run()
+# Returns the aliases that forward there, by destination.
 pause = query(f"""
     WITH paused AS (
         UPDATE aliases_destinations AS destination SET paused_at = %(now)s, ask_at = NULL, wanted_at = NULL
@@ -45,6 +37,7 @@ pause = query(f"""
         UPDATE aliases AS alias SET {CHANGED} FROM new
         WHERE alias.account_id = %(account_id)s AND alias.id = new.id
     )
-    SELECT paused.email, count(forwarding.id) AS aliases
+    SELECT paused.email,
+           coalesce(array_agg(forwarding.id) FILTER (WHERE forwarding.id IS NOT NULL), '{{}}')
     FROM paused LEFT JOIN forwarding USING (email) GROUP BY 1 ORDER BY 1
-""").all(PausedDestination)
+""").pairs(str, list[UUID])

@@ -143,7 +143,8 @@ VERIFY = f"""
         UPDATE aliases AS alias SET {CHANGED} FROM new
         WHERE alias.account_id = %(account_id)s AND alias.id = new.id
     )
-    SELECT verified.email, count(forwarding.id) FROM verified LEFT JOIN forwarding USING (email) GROUP BY 1
+    SELECT verified.email, coalesce(array_agg(forwarding.id) FILTER (WHERE forwarding.id IS NOT NULL), '{{}}')
+    FROM verified LEFT JOIN forwarding USING (email) GROUP BY 1
 """
 # Most mail servers treat the text after a `+` as a tag, and some ignore dots. Two recipients with the same mailbox
 # by this rule share only its limit.
@@ -262,8 +263,8 @@ use_link = query("""
 """).run()
 
 
-async def verify(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> dict[str, int]:
-    """Mark the address as confirmed, in all its spellings; return the number of aliases of each new one."""
+async def verify(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> dict[str, list[UUID]]:
+    """Mark the address as confirmed, in all its spellings; return the aliases of each new one."""
     row = {"account_id": account_id, "email": email, "now": now}
     await conn.execute(LOCK_ALIASES, row)
     return dict(await (await conn.execute(VERIFY, row)).fetchall())

@@ -88,19 +88,28 @@ LOCK_EXPIRED = """
     WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton = ANY(%(skeletons)s::text[])
     ORDER BY skeleton FOR UPDATE SKIP LOCKED
 """
-DELETE_EXPIRED = """
+# A mail server is told of names in quarantine.
+_FORGOTTEN = """
+    forgotten AS (
+        DELETE FROM aliases_lookups AS known USING gone
+        WHERE %(realm)s::uuid = '00000000-0000-0000-0000-000000000000' AND known.domain = %(domain)s
+          AND known.name = gone.key AND NOT known.is_claimed
+    )
+"""
+DELETE_EXPIRED = f"""
     -- 1. Delete the expired names of the locked skeletons.
     WITH gone AS (
         DELETE FROM aliases_names
         WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton = ANY(%(skeletons)s::text[])
-          AND until <= %(now)s RETURNING skeleton
+          AND until <= %(now)s RETURNING key, skeleton
     -- 2. Subtract them from the numbers of names.
     ), counted AS (
         UPDATE aliases_skeletons AS skeleton SET names = skeleton.names - expired.names
         FROM (SELECT skeleton, count(*) AS names FROM gone GROUP BY 1) AS expired
         WHERE skeleton.realm = %(realm)s AND skeleton.domain = %(domain)s
           AND skeleton.skeleton = expired.skeleton
-    )
+    -- 3. Tell nothing of them.
+    ), {_FORGOTTEN}
     SELECT count(*) FROM gone
 """
 # Runs while the skeletons are locked: a transaction that waits for one inserts it again.
@@ -180,13 +189,13 @@ lock_reserved = query("""
           AND account_id = %(account_id)s AND state = 'held'
     ) ORDER BY skeleton FOR UPDATE
 """).run()
-release_reserved = query("""
+release_reserved = query(f"""
     -- 1. Delete the account's reservations.
     WITH gone AS (
         DELETE FROM aliases_names
         WHERE realm = %(realm)s AND domain = %(domain)s AND key = ANY(%(keys)s::text[])
-          AND account_id = %(account_id)s AND state = 'held' RETURNING skeleton
-    )
+          AND account_id = %(account_id)s AND state = 'held' RETURNING key, skeleton
+    ), {_FORGOTTEN}
     -- 2. Subtract them from the numbers of names.
     UPDATE aliases_skeletons AS skeleton SET names = skeleton.names - released.names
     FROM (SELECT skeleton, count(*) AS names FROM gone GROUP BY 1) AS released

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from psycopg import Rollback
 
+from builders.aliases import lookups
 from builders.aliases.records import PriceInterval, SeparatorPolicy
 from builders.catalog import store
 from builders.catalog.catalog_file import images
@@ -220,8 +221,10 @@ async def _write(database: Database, file: "_ValidatedFile", *, partial: bool, d
             batch = [row for row in batch if row["domain"] not in fixed]
             new_ids = ids.new_many(len(batch))
             identified = [{**row, "id": str(each)} for row, each in zip(batch, new_ids, strict=True)]
-            new, other = await store.load(conn, rows=identified, defaults=STORED_DEFAULTS, now=now)
-            created, updated = created + new, updated + other
+            changed = await store.load(conn, rows=identified, defaults=STORED_DEFAULTS, now=now)
+            await lookups.share_domains(conn, policies={domain: policy for domain, policy, _ in changed})
+            new = sum(is_new for *_, is_new in changed)
+            created, updated = created + new, updated + len(changed) - new
         if file.errors and not partial:
             raise Rollback
     return (created, updated) if partial or not file.errors else (0, 0)

@@ -32,6 +32,12 @@ from builders.kit.values import clock
 
 Conn = AsyncConnection[TupleRow]
 PING = "SELECT 1"
+# A sharded database plans each statement, because the parameters choose the shards.
+PLAN_ONCE = """
+    SELECT set_config('plan_cache_mode', CASE
+        WHEN to_regclass('pg_catalog.pg_dist_local_group') IS NULL THEN 'force_generic_plan' ELSE 'auto'
+    END, false)
+"""
 WAIT_INTERVAL_S = 0.1  # psycopg's default
 POOL_SLACK_S = 2  # a longer wait for a connection shortens the wait for the response
 # Detect an unreachable host within a minute.
@@ -180,7 +186,7 @@ class Database:
         role: str | None = None,  # that statements run as, each with one plan: it finds rows by their keys only
     ) -> None:
         self._parameters, self._is_pooled = sessions.parameters_of(settings), settings.database_pooled
-        own = {} if role is None else {"role": role, "plan_cache_mode": "force_generic_plan"}
+        self._role, own = role, {} if role is None else {"role": role}
         options = {"options": sessions.options_of({**self._parameters, **own})}
         several = "," in str(conninfo_to_dict(conninfo).get("host", ""))
         timeout_s = CONNECT_TIMEOUT_OF_SEVERAL_S if several else CONNECT_TIMEOUT_S
@@ -218,6 +224,8 @@ class Database:
             raise psycopg.OperationalError("The server is a standby.")
         if self._is_pooled:
             conn.prepare_threshold = None  # the next transaction runs in another session, without the statement
+        if self._role is not None:
+            await conn.execute(PLAN_ONCE)
         if not self._is_checked:
             try:
                 await sessions.require_mode(conn, pooled=self._is_pooled)
