@@ -38,16 +38,12 @@ CROSSING: Mapping[str, str] = {
 ACROSS: Mapping[str, Sequence[str]] = {
     "aliases_links": ["aliases/store/aliases.py:clear"],
     "aliases_lookups": ["aliases/store/lookups.py:write_names"],
-    "aliases_names": [
-        *(f"aliases/store/aliases.py:{name}" for name in ("LIST_FORWARDED", "clear")),
-    ],
-    "aliases_readers": [
-        f"aliases/store/destinations.py:{name}" for name in ("list_due", "POSTPONE", "record_bounce")
-    ],
+    "aliases_names": ["aliases/store/aliases.py:clear"],
+    "aliases_readers": [f"aliases/store/destinations.py:{name}" for name in ("POSTPONE", "record_bounce")],
     "aliases_skeletons": ["aliases/store/aliases.py:clear"],
     "catalog_daily": ["catalog/store.py:ROLL_UP", "catalog/store.py:find_last_day"],
     "catalog_event_keys": ["catalog/store.py:INSERT_EVENTS"],
-    "domains_holders": ["domains/store.py:check_held_now", "domains/store.py:clear"],
+    "domains_holders": ["domains/store.py:clear"],
     "forwarding_reverse_names": ["forwarding/store.py:add_correspondent"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
     "portfolio_team_tokens": [

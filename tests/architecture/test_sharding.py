@@ -15,23 +15,7 @@ from tests.architecture.statements import Statement, statements
 from tests.architecture.tenancy import Table
 
 # What is not repaired yet, by the reason: Citus refuses each of these statements.
-OPEN: Mapping[str, Sequence[str]] = {
-    "claims due work of all accounts: the ids are to be read first, and each account locked by itself": [
-        "aliases/store/destinations.py:list_due",
-        "aliases/store/destinations.py:list_waiting",
-        "domains/store.py:claim_keys",
-        "portfolio/domains/store/domains.py:claim",
-        "portfolio/domains/store/rdap.py:claim",
-    ],
-    "writes rows of several accounts: it is to be sent for each account": [
-        "forwarding/store.py:list_bounces",
-        "portfolio/domains/store/rdap.py:POSTPONE",
-    ],
-    "follows names across accounts: each step is to be a statement": ["aliases/store/aliases.py:LIST_FORWARDED"],
-    "walks an index over all accounts: to be a plain query of each shard": [
-        "portfolio/domains/store/renewal_facts.py:list_portfolios",
-    ],
-}
+OPEN: Mapping[str, Sequence[str]] = {}
 # Tables with triggers that are to be statements or constraints.
 TRIGGERED = {
     *("invoices_credit", "invoices_invoices", "invoices_line_credits", "invoices_lines", "invoices_payments"),

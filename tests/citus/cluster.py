@@ -53,14 +53,6 @@ DROP_REFUSED = """
 # to the shards; functions that are not immutable in UPDATE; joins of two placements; what Citus writes wrongly.
 REFUSED = {
     *(f"aliases/store/destinations.py:{name}" for name in ("reserve_mailboxes", "take_quota")),
-    "domains/store.py:check_held_now",
-    *(
-        f"forwarding/store.py:{name}"
-        for name in (
-            *("find_reply_route", "list_catch_alls", "list_changed", "list_keyless_domains", "list_recipients"),
-            *("list_refusals", "list_reverse_addresses", "list_routes"),
-        )
-    ),
     "portfolio/domains/store/figures.py:REFRESH",
     "portfolio/registrars/store/rules.py:FIND",
     "portfolio/renewals/store.py:UPSERT_DECISIONS",

@@ -22,6 +22,7 @@ from builders.aliases.store import bounces, destinations as store
 from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, Terms, WaitingDestination
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
+from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
@@ -128,9 +129,12 @@ async def admit_batch(
 
     A batch costs the same number of statements as one destination.
     """
-    found = await store.list_waiting(
+    listed = await store.list_waiting(
         conn, account_id=selection_parameter(account_id), quota=quota, day_ago=now - DAY, limit=batch_size
     )
+    found: list[WaitingDestination] = []
+    for owner, emails in by_account(listed):
+        found += await store.lock_waiting(conn, account_id=owner, emails=emails)
     if not found:
         return False
     idle = [each for each in found if not each.is_used]
@@ -147,23 +151,23 @@ async def admit_batch(
     await store.admit(conn, due=due, now=now)
     await store.cancel(conn, idle=idle)
     # If none was admitted, a concurrent transaction has taken the quota: the next call does the rest.
-    return len(found) == batch_size and bool(due or idle)
+    return len(listed) == batch_size and bool(due or idle)
 
 
 async def _send_batch(
     conn: Conn, keyring: Keyring, settings: Settings, account_id: AccountSelection, batch_size: int
 ) -> int:
     now = clock.now()
-    found = await store.list_due(
-        conn,
-        account_id=selection_parameter(account_id),
-        now=now,
-        bounced_since=now - BOUNCE_PAUSE,
-        limit=batch_size,
-    )
+    listed = await store.list_due(conn, account_id=selection_parameter(account_id), now=now, limit=batch_size)
+    found: list[DueConfirmation] = []
+    for owner, emails in by_account(listed):
+        found += await store.lock_due(conn, account_id=owner, emails=emails, now=now)
     if not found:
         return 0
-    wanted = [each for each in found if each.alias is not None and not each.bounced]
+    found.sort(key=lambda each: listed.index((each.account_id, each.email)))
+    readers = {each.reader for each in found}
+    bounced = await store.list_bounced(conn, readers=readers, since=now - BOUNCE_PAUSE)
+    wanted = [each for each in found if each.alias is not None and each.reader not in bounced]
     await store.cancel(conn, idle=[each for each in found if each not in wanted])
     free = await store.reserve_mailboxes(
         conn,

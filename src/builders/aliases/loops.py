@@ -10,14 +10,13 @@ mail of the first account. Only if a route leaves the account, a second lock is 
 and always last: its holder waits only for changes of its own account, and they wait for it already.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from graphlib import CycleError, TopologicalSorter
 from uuid import UUID
 
 from builders.aliases.records import LIVE, Alias, Name, SeparatorPolicy
 from builders.aliases.rules import key, normalize
-from builders.aliases.store import aliases as store
+from builders.aliases.store import aliases as store, names as name_store
 from builders.kit.db.connections import Conn
 
 Routes = Mapping[Name, Sequence[Name]]  # from a name to the names that it forwards to
@@ -39,13 +38,37 @@ async def list_forwarded(
     """
     if not names and not alias_ids:
         return []
-    query = partial(
-        store.list_forwarded, conn, realm=realm, account_id=account_id, names=names, alias_ids=alias_ids
-    )
-    found, is_own = await query()
-    if lock and not is_own:
+    ahead = {(account_id, each) for each in alias_ids}
+    found = await _follow(conn, realm, ahead, names)
+    if lock and any(owner != account_id for owner, _ in found):
         await store.lock_routes_between(conn)
-        found, _ = await query()
+        found = await _follow(conn, realm, ahead, names)
+    return [alias for _, alias in found]
+
+
+async def _follow(
+    conn: Conn, realm: UUID, ahead: AbstractSet[tuple[UUID, UUID]], names: Collection[Name]
+) -> list[tuple[UUID, Alias]]:
+    """Return aliases with their accounts: those ahead, those with the names, and all that they forward to.
+
+    Which separators a domain ignores is not known here. So it can find aliases that a destination does not mean.
+    """
+    found: list[tuple[UUID, Alias]] = []
+    seen: set[tuple[UUID, UUID]] = set()
+    known: set[Name] = set()
+    while ahead or names:
+        if names:
+            domains, keys = zip(*sorted(names), strict=True)
+            ahead = ahead | await name_store.list_claimed(conn, realm=realm, domains=domains, keys=keys)
+        known |= set(names)
+        ahead, names = ahead - seen, ()
+        if ahead:
+            account_ids, alias_ids = zip(*sorted(ahead), strict=True)
+            new = await store.list_by_ids(conn, account_ids=set(account_ids), alias_ids=alias_ids)
+            found, seen = found + new, seen | ahead
+            emails = {email for _, alias in new for email in alias.destinations}
+            names = {name for email in emails for name in list_spellings(email)} - known
+        ahead = set()
     return found
 
 

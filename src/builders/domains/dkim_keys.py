@@ -56,7 +56,7 @@ async def make(conn: Conn, *, keyring: Keyring, domains: Collection[str]) -> Non
         private, public = _generate()
         sealed = keyring.seal(_PURPOSE, private, context=_context(domain, selector))
         await store.add_key(conn, domain=domain, selector=selector, private_key=sealed, public_key=public, now=now)
-    await store.check_held_now(conn, domains=list(domains), now=now)
+    await _check_held_now(conn, domains, now)
 
 
 async def list_keys(conn: Conn, *, domains: Collection[str]) -> Sequence[DkimKey]:
@@ -71,7 +71,7 @@ async def check_due(database: Database, *, settings: Settings) -> None:
         now = clock.now()
         async with database.transaction() as conn:
             await store.delete_replaced_keys(conn, before=now - KEPT)
-            keys = await store.claim_keys(conn, now=now, next_check_at=now + CHECK_LATER, limit=CHECK_BATCH)
+            keys = await _claim_due(conn, now)
         due = len(keys)
         found = await asyncio.gather(*(dns.texts(each.name) for each in keys))
         async with database.transaction() as conn:
@@ -81,7 +81,24 @@ async def check_due(database: Database, *, settings: Settings) -> None:
                     is_published = key.public_key in map(txt_records.dkim_key, texts)
                     await _record(conn, key, is_published=is_published, now=now)
                     changed += [key.domain] if is_published != (key.published_at is not None) else []
-            await store.check_held_now(conn, domains=changed, now=now)
+            await _check_held_now(conn, changed, now)
+
+
+async def _claim_due(conn: Conn, now: datetime) -> Sequence[DkimKey]:
+    found = sorted(await store.list_due_keys(conn, now=now, limit=CHECK_BATCH))
+    if not found:
+        return []
+    domains, selectors = zip(*found, strict=True)
+    return await store.claim_keys(
+        conn, domains=domains, selectors=selectors, now=now, next_check_at=now + CHECK_LATER
+    )
+
+
+async def _check_held_now(conn: Conn, domains: Collection[str], now: datetime) -> None:
+    """Let the holders of domains see the new state of their keys at once, and not at the next check of the day."""
+    if held := sorted(await store.list_holders(conn, domains=domains)):
+        account_ids, domain_ids = zip(*held, strict=True)
+        await store.check_now(conn, account_ids=account_ids, ids=domain_ids, now=now)
 
 
 async def _record(conn: Conn, key: DkimKey, *, is_published: bool, now: datetime) -> None:

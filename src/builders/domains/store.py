@@ -181,11 +181,15 @@ clear = query("""
 
 
 # Keys of domains (DKIM).
-# Their holders see the new state of the key at once, and not at the next check of the day.
-check_held_now = query("""
-    UPDATE domains_domains AS domain SET next_check_at = %(now)s FROM domains_holders AS holder
-    WHERE holder.realm = '00000000-0000-0000-0000-000000000000' AND holder.domain = ANY(%(domains)s::text[])
-      AND domain.account_id = holder.account_id AND domain.id = holder.domain_id AND domain.next_check_at > %(now)s
+list_holders = query("""
+    SELECT account_id, domain_id FROM domains_holders
+    WHERE realm = '00000000-0000-0000-0000-000000000000' AND domain = ANY(%(domains)s::text[])
+""").all(tuple[UUID, UUID])
+check_now = query("""
+    UPDATE domains_domains AS domain SET next_check_at = %(now)s
+    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[]) AS held (account_id, id)
+    WHERE domain.account_id = ANY(%(account_ids)s::uuid[]) AND domain.account_id = held.account_id
+      AND domain.id = held.id AND domain.next_check_at > %(now)s
 """).run()
 _KEY = "domain, selector, private_key, public_key, created_at, published_at"
 find_signing_key = query(f"""
@@ -200,13 +204,16 @@ add_key = query("""
     VALUES (%(domain)s, %(selector)s, %(private_key)s, %(public_key)s, %(now)s, %(now)s)
     ON CONFLICT DO NOTHING
 """).run()
+list_due_keys = query("""
+    SELECT domain, selector FROM domains_dkim_keys WHERE next_check_at <= %(now)s
+    ORDER BY next_check_at LIMIT %(limit)s
+""").all(tuple[str, str])
+# Those that no other worker has claimed meanwhile.
 claim_keys = query(f"""
-    WITH due AS MATERIALIZED (
-        SELECT domain, selector FROM domains_dkim_keys WHERE next_check_at <= %(now)s
-        ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
-    UPDATE domains_dkim_keys AS key SET next_check_at = %(next_check_at)s FROM due
-    WHERE key.domain = due.domain AND key.selector = due.selector
+    UPDATE domains_dkim_keys AS key SET next_check_at = %(next_check_at)s
+    FROM unnest(%(domains)s::text[], %(selectors)s::text[]) AS due (domain, selector)
+    WHERE key.domain = ANY(%(domains)s::text[]) AND key.domain = due.domain AND key.selector = due.selector
+      AND key.next_check_at <= %(now)s
     RETURNING {", ".join(f"key.{name}" for name in _KEY.split(", "))}
 """).all(DkimKey)
 record_key = query("""

@@ -256,10 +256,12 @@ async def _record_bounces(conn: Conn, keyring: Keyring, attempts: Sequence[Attem
     if not tries:
         return
     account_ids, emails = zip(*sorted(tries), strict=True)
-    known = {
-        (each.account_id, each.email): each
-        for each in await store.list_bounces(conn, account_ids=account_ids, emails=emails)
-    }
+    known: dict[tuple[UUID, str], Bounces] = {}
+    found = await store.list_bounces(conn, account_ids=account_ids, emails=emails)
+    for account_id, of_account in groupby(sorted(found), itemgetter(0)):  # few destinations bounced before
+        bounced = [email for _, email in of_account]
+        locked = await store.lock_bounces(conn, account_id=account_id, emails=bounced)
+        known |= {(account_id, each.email): each for each in locked}
     after = {key: _follow(known.get(key), key, deliveries) for key, deliveries in tries.items()}
     paused = sorted(key for key, each in after.items() if each is not None and _is_enough(each))
     kept = [each for key, each in sorted(after.items()) if each is not None and key not in paused]

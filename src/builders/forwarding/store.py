@@ -312,6 +312,7 @@ list_result_counts = query("""
     SELECT account_id, alias_id, day, results FROM forwarding_days
     JOIN unnest(%(account_ids)s::uuid[], %(alias_ids)s::uuid[], %(days)s::date[])
          AS asked (account_id, alias_id, day) USING (account_id, alias_id, day)
+    WHERE forwarding_days.account_id = ANY(%(account_ids)s::uuid[])
 """).all(tuple[UUID, UUID, date, int])
 write_results = query("""
     INSERT INTO forwarding_results
@@ -338,14 +339,19 @@ count_days = query("""
         results = counted.results + excluded.results, last_at = greatest(counted.last_at, excluded.last_at)
 """).run()
 list_bounces = query("""
-    SELECT account_id, email, queue_ids, first_on, last_on FROM forwarding_bounces
+    SELECT account_id, email FROM forwarding_bounces
     JOIN unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS asked (account_id, email) USING (account_id, email)
-    ORDER BY account_id, email FOR UPDATE OF forwarding_bounces
+    WHERE forwarding_bounces.account_id = ANY(%(account_ids)s::uuid[])
+""").all(tuple[UUID, str])
+lock_bounces = query("""
+    SELECT account_id, email, queue_ids, first_on, last_on FROM forwarding_bounces
+    WHERE account_id = %(account_id)s AND email = ANY(%(emails)s::text[]) ORDER BY email FOR UPDATE
 """).all(Bounces)
 delete_bounces = query("""
     DELETE FROM forwarding_bounces AS bounced
     USING unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS gone (account_id, email)
-    WHERE bounced.account_id = gone.account_id AND bounced.email = gone.email
+    WHERE bounced.account_id = ANY(%(account_ids)s::uuid[]) AND bounced.account_id = gone.account_id
+      AND bounced.email = gone.email
 """).run()
 write_bounces = query("""
     INSERT INTO forwarding_bounces (account_id, email, queue_ids, first_on, last_on)

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import dict_row, kwargs_row
+from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
 from builders.aliases.records import (
@@ -163,44 +163,6 @@ FIND = f"""
 """
 LOCK = "SELECT FROM aliases WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE"
 
-# Follows the destinations of aliases to aliases, until there are no more. It cannot determine which separators a
-# domain ignores, and tries all three forms of a key: so it can find aliases that a destination does not mean.
-# LATERAL with LIMIT or OFFSET makes PostgreSQL find each row by its key, even if its estimates are bad.
-LIST_FORWARDED = f"""
-    WITH RECURSIVE ahead (account_id, id) AS (
-        -- The aliases to start from: by name, or the account's own by id.
-        (SELECT name.account_id, name.alias_id
-         FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
-         CROSS JOIN LATERAL (
-             SELECT account_id, alias_id FROM aliases_names
-             WHERE realm = %(realm)s AND domain = wanted.domain AND key = wanted.key AND state = 'claimed' LIMIT 1
-         ) AS name
-         UNION
-         SELECT %(account_id)s::uuid, unnest(%(alias_ids)s::uuid[]))
-        UNION
-        -- The aliases that their destinations name, without the tag after a `+`.
-        SELECT name.account_id, name.alias_id FROM ahead
-        CROSS JOIN LATERAL (
-            SELECT split_part(lower(split_part(email, '@', 1)), '+', 1) AS written,
-                   split_part(email, '@', 2) AS domain
-            FROM aliases_forwards WHERE account_id = ahead.account_id AND alias_id = ahead.id OFFSET 0
-        ) AS sent
-        CROSS JOIN LATERAL (
-            SELECT account_id, alias_id FROM aliases_names
-            WHERE realm = %(realm)s AND domain = sent.domain AND state = 'claimed'
-              AND key IN (sent.written, replace(sent.written, '.', ''), translate(sent.written, '.-_', ''))
-            LIMIT 3
-        ) AS name
-    )
-    SELECT {_COLUMNS}, ARRAY(
-        SELECT email FROM aliases_forwards
-        WHERE account_id = alias.account_id AND alias_id = alias.id ORDER BY position
-    ) AS destinations, alias.account_id = %(account_id)s AS is_own
-    FROM ahead CROSS JOIN LATERAL (
-        SELECT * FROM aliases WHERE account_id = ahead.account_id AND id = ahead.id AND status <> 'deleted' LIMIT 1
-    ) AS alias
-"""
-
 
 def alias_from_row(
     *,
@@ -221,6 +183,10 @@ def alias_from_row(
         destinations=tuple(destinations),
         **columns,
     )
+
+
+def _owned(account_id: UUID, **columns: Any) -> tuple[UUID, Alias]:
+    return account_id, alias_from_row(**columns)
 
 
 def cursor_of(conn: Conn) -> AsyncCursor[Alias]:
@@ -424,15 +390,12 @@ async def find(conn: Conn, *, account_id: UUID, alias_id: UUID, lock: bool = Fal
 # An advisory lock for the routes of an account, and one for the routes between accounts.
 lock_routes = query("SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' routes', 0))").run()
 lock_routes_between = query("SELECT pg_advisory_xact_lock(hashtextextended('routes between accounts', 0))").run()
-
-
-async def list_forwarded(
-    conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name], alias_ids: Sequence[UUID]
-) -> tuple[list[Alias], bool]:
-    """Return the aliases with these names or ids, and all that they forward to; and whether all are its own."""
-    row = {"realm": realm, "account_id": account_id, "alias_ids": list(alias_ids), **name_columns(names)}
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LIST_FORWARDED, row)
-        rows = await cursor.fetchall()
-    owners = {each.pop("is_own") for each in rows}
-    return [alias_from_row(**each) for each in rows], owners <= {True}
+list_by_ids = query(f"""
+    SELECT alias.account_id, {_COLUMNS}, ARRAY(
+        SELECT email FROM aliases_forwards
+        WHERE account_id = alias.account_id AND alias_id = alias.id ORDER BY position
+    ) AS destinations
+    FROM aliases AS alias
+    WHERE alias.account_id = ANY(%(account_ids)s::uuid[]) AND alias.id = ANY(%(alias_ids)s::uuid[])
+      AND alias.status <> 'deleted'
+""").all(_owned)

@@ -35,8 +35,8 @@ class DueConfirmation:
 
     account_id: UUID
     email: str
+    reader: str  # the address in lower case
     mailbox: str  # that receives its mail, as far as the address shows (MAILBOX)
-    bounced: bool  # mail to it bounced recently
     message_id: UUID | None  # of the previous confirmation
     alias: str | None  # an address that forwards there, `*@` for a catch-all; None if none does
 
@@ -158,13 +158,15 @@ ADMIT = """
     SET wanted_at = NULL, ask_at = coalesce(ask_at, %(now)s),
         asks = asks[:cardinality(asks) - 1] || %(now)s::timestamptz
     FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS due (account_id, email)
-    WHERE destination.account_id = due.account_id AND destination.email = due.email
+    WHERE destination.account_id = ANY(%(account_ids)s::uuid[]) AND destination.account_id = due.account_id
+      AND destination.email = due.email
 """
 # Nothing forwards there, or mail to it bounced.
 CANCEL = """
     UPDATE aliases_destinations AS destination SET wanted_at = NULL, ask_at = NULL
     FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS idle (account_id, email)
-    WHERE destination.account_id = idle.account_id AND destination.email = idle.email
+    WHERE destination.account_id = ANY(%(account_ids)s::uuid[]) AND destination.account_id = idle.account_id
+      AND destination.email = idle.email
 """
 POSTPONE = """
     WITH late AS (
@@ -191,7 +193,8 @@ RECORD_SENT = """
         asks = CASE destination.asks WHEN '{}' THEN ARRAY[%(now)s::timestamptz] ELSE destination.asks END
     FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[], %(message_ids)s::uuid[])
          AS asked (account_id, email, message_id)
-    WHERE destination.account_id = asked.account_id AND destination.email = asked.email
+    WHERE destination.account_id = ANY(%(account_ids)s::uuid[]) AND destination.account_id = asked.account_id
+      AND destination.email = asked.email
 """
 PRUNE_LINKS = """
     DELETE FROM aliases_links WHERE digest = ANY(ARRAY(
@@ -291,23 +294,31 @@ has_waiting = query("""
     SELECT FROM aliases_destinations
     WHERE account_id = ANY(%(account_ids)s::uuid[]) AND wanted_at IS NOT NULL LIMIT 1
 """).exists()
-# Locked, the oldest request first.
-# Destinations of accounts below their daily limit. Not prepared: a plan for all accounts is slow for one.
+# The oldest request first, of accounts below their daily limit. Not prepared: a plan for all accounts is slow for
+# one.
 list_waiting = query("""
-    SELECT destination.account_id, destination.email, EXISTS (
-        SELECT FROM aliases_forwards AS forward JOIN aliases AS alias
-          ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
-        WHERE forward.account_id = destination.account_id AND forward.email = destination.email
-    ) OR EXISTS (
-        SELECT FROM aliases_catch_alls AS catch_all
-        WHERE catch_all.account_id = destination.account_id AND catch_all.email = destination.email
-    ) AS is_used
+    SELECT destination.account_id, destination.email
     FROM aliases_destinations AS destination LEFT JOIN aliases_askers AS asker USING (account_id)
     WHERE destination.wanted_at IS NOT NULL
       AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
       AND (asker.since IS NULL OR asker.since <= %(day_ago)s OR asker.asked < %(quota)s)
-    ORDER BY destination.wanted_at, destination.email LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
-""").unprepared.all(WaitingDestination)
+    ORDER BY destination.wanted_at, destination.email LIMIT %(limit)s
+""").unprepared.all(tuple[UUID, str])
+# Without those that another worker has locked.
+lock_waiting = query("""
+    SELECT destination.account_id, destination.email, EXISTS (
+        SELECT FROM aliases_forwards AS forward JOIN aliases AS alias
+          ON alias.account_id = %(account_id)s AND alias.id = forward.alias_id AND alias.status <> 'deleted'
+        WHERE forward.account_id = %(account_id)s AND forward.email = destination.email
+    ) OR EXISTS (
+        SELECT FROM aliases_catch_alls AS catch_all
+        WHERE catch_all.account_id = %(account_id)s AND catch_all.email = destination.email
+    ) AS is_used
+    FROM aliases_destinations AS destination
+    WHERE destination.account_id = %(account_id)s AND destination.email = ANY(%(emails)s::text[])
+      AND destination.wanted_at IS NOT NULL
+    ORDER BY destination.wanted_at, destination.email FOR UPDATE OF destination SKIP LOCKED
+""").all(WaitingDestination)
 # The wanted confirmations of accounts, up to their daily limits; returns how many are granted.
 # One statement decides, so that concurrent transactions stay below the limit. Each day of an account starts at a
 # multiple of 24 hours after its first one, so that a date which the account has read stays true.
@@ -337,33 +348,39 @@ async def cancel(conn: Conn, *, idle: Sequence[WaitingDestination | DueConfirmat
     await conn.execute(CANCEL, _keys(idle))
 
 
-# Locked, the oldest first.
-# OFFSET 0 makes PostgreSQL read the few aliases of an address: by id it would read all aliases of the account. Not
-# prepared, as LIST_WAITING.
-list_due = query(f"""
-    SELECT destination.account_id, destination.email, {MAILBOX} AS mailbox, destination.message_id,
+# The oldest first. Not prepared, as `list_waiting`.
+list_due = query("""
+    SELECT account_id, email FROM aliases_destinations
+    WHERE ask_at <= %(now)s AND (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+    ORDER BY ask_at LIMIT %(limit)s
+""").unprepared.all(tuple[UUID, str])
+# Without those that another worker has locked. OFFSET 0 makes PostgreSQL read the few aliases of an address: by id
+# it would read all aliases of the account.
+lock_due = query(f"""
+    SELECT destination.account_id, destination.email, lower(destination.email) AS reader, {MAILBOX} AS mailbox,
+           destination.message_id,
            coalesce(named.address, (
                SELECT min('*@' || domain) FROM aliases_catch_alls AS catch_all
-               WHERE catch_all.account_id = destination.account_id AND catch_all.email = destination.email
-           )) AS alias, EXISTS (
-               SELECT FROM aliases_readers AS reader
-               WHERE reader.email = lower(destination.email) AND reader.bounced_at > %(bounced_since)s
-           ) AS bounced
+               WHERE catch_all.account_id = %(account_id)s AND catch_all.email = destination.email
+           )) AS alias
     -- The first alias that forwards to the destination.
     FROM aliases_destinations AS destination LEFT JOIN LATERAL (
         SELECT alias.local_part || '@' || alias.domain AS address
         FROM (
-            SELECT account_id, alias_id FROM aliases_forwards
-            WHERE account_id = destination.account_id AND email = destination.email OFFSET 0
+            SELECT alias_id FROM aliases_forwards
+            WHERE account_id = %(account_id)s AND email = destination.email OFFSET 0
         ) AS forward
         JOIN aliases AS alias
-          ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
+          ON alias.account_id = %(account_id)s AND alias.id = forward.alias_id AND alias.status <> 'deleted'
         ORDER BY alias.id LIMIT 1
     ) AS named ON true
-    WHERE destination.ask_at <= %(now)s
-      AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
-    ORDER BY destination.ask_at LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
-""").unprepared.all(DueConfirmation)
+    WHERE destination.account_id = %(account_id)s AND destination.email = ANY(%(emails)s::text[])
+      AND destination.ask_at <= %(now)s
+    ORDER BY destination.ask_at FOR UPDATE OF destination SKIP LOCKED
+""").all(DueConfirmation)
+list_bounced = query("""
+    SELECT email FROM aliases_readers WHERE email = ANY(%(readers)s::text[]) AND bounced_at > %(since)s
+""").set_of(str)
 # Counts a confirmation for each mailbox that is below its limits, and returns these.
 # The limits of a mailbox count the confirmations of all accounts.
 reserve_mailboxes = query("""

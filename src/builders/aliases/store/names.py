@@ -180,6 +180,13 @@ LIST_QUARANTINES = f"""
     SELECT name.alias_id, name.until FROM aliases_names AS name, {_OF_ALIASES}
       AND name.state = 'quarantined' AND name.until > %(now)s
 """
+# Planned in each call: a plan for any domains could read all names of a large one.
+list_claimed = query("""
+    SELECT name.account_id, name.alias_id
+    FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
+    JOIN aliases_names AS name ON name.domain = wanted.domain AND name.key = wanted.key
+    WHERE name.realm = %(realm)s AND name.domain = ANY(%(domains)s::text[]) AND name.state = 'claimed'
+""").unprepared.set_of(tuple[UUID, UUID])
 # Quarantined names keep their state.
 lock_reserved = query("""
     SELECT skeleton FROM aliases_skeletons

@@ -146,16 +146,18 @@ async def publish(conn: Conn, *, account_id: UUID, changes: Sequence[Change]) ->
 async def advance_lifecycles(conn: Conn, *, limit: int) -> int:
     """Bring up to `limit` domains that are due to their present state, and publish each new state once.
 
-    Return how many were due. Two calls at once share the domains: each locks those that it takes.
+    Return how many were due. Two calls at once publish each new state once.
     """
-    due = await store.claim(conn, now=clock.now(), limit=limit)
+    now = clock.now()
+    due = sorted(await store.list_due(conn, now=now, limit=limit), key=lambda each: each[1].id)
     days = await list_today(conn, account_ids={account_id for account_id, _ in due})
     states = [
         (account_id, domain, state_of(domain, tld=domain.tld, today=days[account_id]))
         for account_id, domain in due
     ]
-    await store.advance(
+    advanced = await store.advance(
         conn,
+        now=now,
         account_ids=[account_id for account_id, _, _ in states],
         ids=[domain.id for _, domain, _ in states],
         lifecycles=[state.lifecycle for *_, state in states],
@@ -164,6 +166,7 @@ async def advance_lifecycles(conn: Conn, *, limit: int) -> int:
     pairs = [
         (account_id, each)
         for account_id, domain, state in states
+        if domain.id in advanced
         for each in list_lifecycle_events(domain, replace(domain, lifecycle=state.lifecycle))
     ]
     await _publish(conn, pairs)

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from http import HTTPStatus
+from operator import itemgetter
 from urllib.parse import urljoin, urlsplit
 
 from psycopg.types.json import Jsonb
@@ -90,7 +91,10 @@ async def _claim(database: Database) -> Mapping[str, Sequence[DueDomain]]:
     by_server: dict[str, list[DueDomain]] = {}
     later: list[Later] = []
     async with database.transaction() as conn:
-        due = await rdap.claim(conn, now=now, due_at=now + CLAIM_TIME, limit=RUN_SIZE)
+        due: Sequence[DueDomain] = []
+        if found := await rdap.list_due(conn, now=now, limit=RUN_SIZE):
+            account_ids, domain_ids = zip(*sorted(found, key=itemgetter(1)), strict=True)
+            due = await rdap.claim(conn, account_ids=account_ids, ids=domain_ids, now=now, due_at=now + CLAIM_TIME)
         owners = await accounts.load_real_accounts(conn, account_ids={each.account_id for each in due})
         services = await rdap.list_services(conn, tlds=[_tld(each) for each in due])
         blocked = await rdap.list_blocked(conn, now=now)

@@ -237,10 +237,9 @@ count_tags = query("""
     ) AS frequent
     ORDER BY tag
 """).all(UsedTag)
-# Skips the rows that another worker has claimed.
-claim = query(f"""
+list_due = query(f"""
     SELECT account_id, {COLUMNS} FROM portfolio_domains WHERE lifecycle_due_at <= %(now)s
-    ORDER BY lifecycle_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+    ORDER BY lifecycle_due_at LIMIT %(limit)s
 """).all(_owned)
 
 
@@ -255,9 +254,12 @@ expedite = query("""
 """).count()
 
 
+# Returns those that nobody has changed meanwhile: another worker, or their owner, has set when they are due.
 advance = query("""
     UPDATE portfolio_domains AS domain SET lifecycle = state.lifecycle, lifecycle_due_at = state.due_at
     FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(lifecycles)s::text[], %(due)s::timestamptz[])
          AS state (account_id, id, lifecycle, due_at)
-    WHERE domain.account_id = state.account_id AND domain.id = state.id
-""").run()
+    WHERE domain.account_id = ANY(%(account_ids)s::uuid[]) AND domain.account_id = state.account_id
+      AND domain.id = state.id AND domain.lifecycle_due_at <= %(now)s
+    RETURNING domain.id
+""").set_of(UUID)

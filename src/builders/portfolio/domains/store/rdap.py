@@ -10,15 +10,11 @@ from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 
 POSTPONE = """
-    WITH later AS (
-        SELECT account_id, id, new.due_at, new.failures
-        FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(due)s::timestamptz[], %(failures)s::int[])
-             AS new (account_id, id, due_at, failures)
-        JOIN portfolio_domains AS domain USING (account_id, id)
-        ORDER BY id FOR NO KEY UPDATE OF domain
-    )
     UPDATE portfolio_domains AS domain SET rdap_due_at = later.due_at, rdap_failures = later.failures
-    FROM later WHERE domain.account_id = later.account_id AND domain.id = later.id
+    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(due)s::timestamptz[], %(failures)s::int[])
+         AS later (account_id, id, due_at, failures)
+    WHERE domain.account_id = ANY(%(account_ids)s::uuid[]) AND domain.account_id = later.account_id
+      AND domain.id = later.id
 """
 
 
@@ -46,22 +42,26 @@ class Later:
     failures: int
 
 
-# The conditions are those of the index portfolio_domains_rdap. Claimed rows fall due again by themselves.
+# The conditions are those of the index portfolio_domains_rdap.
+list_due = query("""
+    SELECT account_id, id FROM portfolio_domains
+    WHERE rdap_due_at <= %(now)s AND connection_id IS NULL
+      AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired')
+    ORDER BY rdap_due_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
+# Those that no other worker has claimed meanwhile. Claimed rows fall due again by themselves.
 claim = query("""
-    WITH due AS (
-        SELECT account_id, id FROM portfolio_domains
-        WHERE rdap_due_at <= %(now)s AND connection_id IS NULL
-          AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired')
-        ORDER BY rdap_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
-    )
-    UPDATE portfolio_domains AS domain SET rdap_due_at = %(due_at)s FROM due
-    WHERE domain.account_id = due.account_id AND domain.id = due.id
+    UPDATE portfolio_domains AS domain SET rdap_due_at = %(due_at)s
+    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[]) AS due (account_id, id)
+    WHERE domain.account_id = ANY(%(account_ids)s::uuid[]) AND domain.account_id = due.account_id
+      AND domain.id = due.id AND domain.rdap_due_at <= %(now)s AND domain.connection_id IS NULL
     RETURNING domain.account_id, domain.id, domain.domain, domain.rdap_failures AS failures
 """).all(DueDomain)
 
 
 async def postpone(conn: Conn, *, domains: Sequence[Later]) -> None:
     """Set when to ask again."""
+    domains = sorted(domains, key=lambda each: each.domain.id)  # as others lock them
     row = {
         "account_ids": [each.domain.account_id for each in domains],
         "ids": [each.domain.id for each in domains],

@@ -63,15 +63,8 @@ list_median_prices = query("""
 """).all(tuple[str, str, Decimal, str])
 
 
-# One look-up for each portfolio, for any number of domains.
+# By an index alone.
 list_portfolios = query("""
-    WITH RECURSIVE portfolio AS (
-        (SELECT account_id FROM portfolio_domains WHERE account_id > %(after)s ORDER BY account_id LIMIT 1)
-        UNION ALL
-        SELECT (
-            SELECT next.account_id FROM portfolio_domains AS next
-            WHERE next.account_id > portfolio.account_id ORDER BY next.account_id LIMIT 1
-        ) FROM portfolio WHERE portfolio.account_id IS NOT NULL
-    )
-    SELECT account_id FROM portfolio WHERE account_id IS NOT NULL LIMIT %(limit)s
+    SELECT account_id FROM portfolio_domains WHERE account_id > %(after)s
+    GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
 """).scalars(UUID)
