@@ -207,7 +207,7 @@ list_stale_correspondents = query(f"""
 replace_correspondent = query("""
     UPDATE forwarding_correspondents AS old SET address = %(sealed)s, digest = CASE WHEN EXISTS (
         SELECT FROM forwarding_correspondents AS other
-        WHERE other.account_id = old.account_id AND other.alias_id = old.alias_id AND other.digest = %(digest)s
+        WHERE other.account_id = %(account_id)s AND other.alias_id = old.alias_id AND other.digest = %(digest)s
     ) THEN old.digest ELSE %(digest)s END
     WHERE old.account_id = %(account_id)s AND old.id = %(id)s AND old.address = %(address)s
 """).count()

@@ -393,7 +393,8 @@ lock_routes_between = query("SELECT pg_advisory_xact_lock(hashtextextended('rout
 list_by_ids = query(f"""
     SELECT alias.account_id, {_COLUMNS}, ARRAY(
         SELECT email FROM aliases_forwards
-        WHERE account_id = alias.account_id AND alias_id = alias.id ORDER BY position
+        WHERE account_id = alias.account_id AND account_id = ANY(%(account_ids)s::uuid[]) AND alias_id = alias.id
+        ORDER BY position
     ) AS destinations
     FROM aliases AS alias
     WHERE alias.account_id = ANY(%(account_ids)s::uuid[]) AND alias.id = ANY(%(alias_ids)s::uuid[])

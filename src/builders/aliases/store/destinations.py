@@ -134,9 +134,10 @@ VERIFY = f"""
         RETURNING account_id, email
     ), forwarding AS (
         SELECT verified.email, alias.account_id, alias.id FROM verified
-        JOIN aliases_forwards AS forward USING (account_id, email)
-        JOIN aliases AS alias ON alias.account_id = forward.account_id AND alias.id = forward.alias_id
-         AND alias.status <> 'deleted'
+        JOIN aliases_forwards AS forward
+          ON forward.account_id = %(account_id)s AND forward.email = verified.email
+        JOIN aliases AS alias
+          ON alias.account_id = %(account_id)s AND alias.id = forward.alias_id AND alias.status <> 'deleted'
     ), new AS (
         SELECT id, {SERIAL} FROM (SELECT DISTINCT id FROM forwarding) AS found
     ), changed AS (

@@ -54,7 +54,7 @@ _CLAIMED = """
 _RUN = """
     run.*, coalesce((
         SELECT jsonb_agg(to_jsonb(part) ORDER BY part.provider, part.subject_id) FROM portfolio_runs_parts AS part
-        WHERE part.account_id = run.account_id AND part.run_id = run.id
+        WHERE part.account_id = %(account_id)s AND part.run_id = run.id
     ), '[]') AS parts
     FROM portfolio_runs AS run
 """
