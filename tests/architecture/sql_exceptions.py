@@ -54,6 +54,8 @@ ALLOWED = {
     "builders/kit/events/dispatcher.py:_find_oldest_pending": "the age of the outbox is that of all accounts",
     "builders/identity/store/keys.py:prune_keys": "deletes old keys of all accounts",
     "builders/plans/store.py:list_ended": "finds old promotions of all accounts",
+    "builders/aliases/store/destinations.py:list_waiting": "finds accounts with destinations to ask",
+    "builders/aliases/store/destinations.py:list_due": "as above",
     "builders/aliases/store/aliases.py:list_pruned": "finds old released names of all accounts",
     "builders/identity/store/keys.py:_HOLDERS": "a part of the statements that find keys",
     "builders/identity/store/sessions.py:find_grant": "the operator names a grant without its account",

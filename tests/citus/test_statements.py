@@ -145,9 +145,7 @@ def plans(conninfo: str) -> Mapping[str, Plan]:
 
 
 # Statements whose values must be names of parameters and of roles, or that are completed before they are sent.
-LEFT_OUT = re.compile(
-    r"kit/db/(distribution|sessions)\.py:|forwarding/store\.py:(may_read|list_further_tables)"
-)
+LEFT_OUT = re.compile(r"kit/db/(distribution|sessions)\.py:|forwarding/store\.py:(may_read|list_further_tables)")
 
 
 def test_the_cluster_executes_each_statement(plans: Mapping[str, Plan]) -> None:

@@ -22,7 +22,6 @@ from builders.aliases.store import bounces, destinations as store
 from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, Terms, WaitingDestination
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
-from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
@@ -33,7 +32,7 @@ from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.kit.values.resources import extended
 from builders.mail import addresses, service as mail
 from builders.mail.link_pages import Confirmation
@@ -129,12 +128,14 @@ async def admit_batch(
 
     A batch costs the same number of statements as one destination.
     """
-    listed = await store.list_waiting(
-        conn, account_id=selection_parameter(account_id), quota=quota, day_ago=now - DAY, limit=batch_size
+    limits = {"quota": quota, "day_ago": now - DAY}
+    owners = (
+        await store.list_waiting(conn, **limits, limit=batch_size) if account_id is ALL_ACCOUNTS else [account_id]
     )
     found: list[WaitingDestination] = []
-    for owner, emails in by_account(listed):
-        found += await store.lock_waiting(conn, account_id=owner, emails=emails)
+    for owner in dict.fromkeys(owners):
+        if room := batch_size - len(found):
+            found += await store.lock_waiting(conn, account_id=owner, **limits, limit=room)
     if not found:
         return False
     idle = [each for each in found if not each.is_used]
@@ -151,20 +152,20 @@ async def admit_batch(
     await store.admit(conn, due=due, now=now)
     await store.cancel(conn, idle=idle)
     # If none was admitted, a concurrent transaction has taken the quota: the next call does the rest.
-    return len(listed) == batch_size and bool(due or idle)
+    return len(found) == batch_size and bool(due or idle)
 
 
 async def _send_batch(
     conn: Conn, keyring: Keyring, settings: Settings, account_id: AccountSelection, batch_size: int
 ) -> int:
     now = clock.now()
-    listed = await store.list_due(conn, account_id=selection_parameter(account_id), now=now, limit=batch_size)
+    owners = await store.list_due(conn, now=now, limit=batch_size) if account_id is ALL_ACCOUNTS else [account_id]
     found: list[DueConfirmation] = []
-    for owner, emails in by_account(listed):
-        found += await store.lock_due(conn, account_id=owner, emails=emails, now=now)
+    for owner in dict.fromkeys(owners):
+        if room := batch_size - len(found):
+            found += await store.lock_due(conn, account_id=owner, now=now, limit=room)
     if not found:
         return 0
-    found.sort(key=lambda each: listed.index((each.account_id, each.email)))
     readers = {each.reader for each in found}
     bounced = await store.list_bounced(conn, readers=readers, since=now - BOUNCE_PAUSE)
     wanted = [each for each in found if each.alias is not None and each.reader not in bounced]

@@ -295,16 +295,14 @@ has_waiting = query("""
     SELECT FROM aliases_destinations
     WHERE account_id = ANY(%(account_ids)s::uuid[]) AND wanted_at IS NOT NULL LIMIT 1
 """).exists()
-# The oldest request first, of accounts below their daily limit. Not prepared: a plan for all accounts is slow for
-# one.
+# Accounts below their daily limit with waiting destinations; of the oldest request first, an account for each.
 list_waiting = query("""
-    SELECT destination.account_id, destination.email
+    SELECT destination.account_id
     FROM aliases_destinations AS destination LEFT JOIN aliases_askers AS asker USING (account_id)
     WHERE destination.wanted_at IS NOT NULL
-      AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
       AND (asker.since IS NULL OR asker.since <= %(day_ago)s OR asker.asked < %(quota)s)
     ORDER BY destination.wanted_at, destination.email LIMIT %(limit)s
-""").unprepared.all(tuple[UUID, str])
+""").scalars(UUID)
 # Without those that another worker has locked.
 lock_waiting = query("""
     SELECT destination.account_id, destination.email, EXISTS (
@@ -315,10 +313,10 @@ lock_waiting = query("""
         SELECT FROM aliases_catch_alls AS catch_all
         WHERE catch_all.account_id = %(account_id)s AND catch_all.email = destination.email
     ) AS is_used
-    FROM aliases_destinations AS destination
-    WHERE destination.account_id = %(account_id)s AND destination.email = ANY(%(emails)s::text[])
-      AND destination.wanted_at IS NOT NULL
-    ORDER BY destination.wanted_at, destination.email FOR UPDATE OF destination SKIP LOCKED
+    FROM aliases_destinations AS destination LEFT JOIN aliases_askers AS asker ON asker.account_id = %(account_id)s
+    WHERE destination.account_id = %(account_id)s AND destination.wanted_at IS NOT NULL
+      AND (asker.since IS NULL OR asker.since <= %(day_ago)s OR asker.asked < %(quota)s)
+    ORDER BY destination.wanted_at, destination.email LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
 """).all(WaitingDestination)
 # The wanted confirmations of accounts, up to their daily limits; returns how many are granted.
 # One statement decides, so that concurrent transactions stay below the limit. Each day of an account starts at a
@@ -349,12 +347,10 @@ async def cancel(conn: Conn, *, idle: Sequence[WaitingDestination | DueConfirmat
     await conn.execute(CANCEL, _keys(idle))
 
 
-# The oldest first. Not prepared, as `list_waiting`.
+# The accounts of the oldest ones.
 list_due = query("""
-    SELECT account_id, email FROM aliases_destinations
-    WHERE ask_at <= %(now)s AND (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
-    ORDER BY ask_at LIMIT %(limit)s
-""").unprepared.all(tuple[UUID, str])
+    SELECT account_id FROM aliases_destinations WHERE ask_at <= %(now)s ORDER BY ask_at LIMIT %(limit)s
+""").scalars(UUID)
 # Without those that another worker has locked. OFFSET 0 makes PostgreSQL read the few aliases of an address: by id
 # it would read all aliases of the account.
 lock_due = query(f"""
@@ -375,9 +371,8 @@ lock_due = query(f"""
           ON alias.account_id = %(account_id)s AND alias.id = forward.alias_id AND alias.status <> 'deleted'
         ORDER BY alias.id LIMIT 1
     ) AS named ON true
-    WHERE destination.account_id = %(account_id)s AND destination.email = ANY(%(emails)s::text[])
-      AND destination.ask_at <= %(now)s
-    ORDER BY destination.ask_at FOR UPDATE OF destination SKIP LOCKED
+    WHERE destination.account_id = %(account_id)s AND destination.ask_at <= %(now)s
+    ORDER BY destination.ask_at LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
 """).all(DueConfirmation)
 list_bounced = query("""
     SELECT email FROM aliases_readers WHERE email = ANY(%(readers)s::text[]) AND bounced_at > %(since)s

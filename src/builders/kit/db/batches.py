@@ -4,12 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeVar
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 
-Key = TypeVar("Key", UUID, str)
 # For how long the audit log is kept, and what has ended that its entries name: keys, names, promotions.
 HISTORY_RETENTION = timedelta(days=400)
 
@@ -22,7 +20,7 @@ async def repeat(database: Database, change: Callable[[Conn], Awaitable[int]], *
             changed = await change(conn)
 
 
-def by_account(found: Iterable[tuple[UUID, Key]]) -> Iterator[tuple[UUID, Sequence[Key]]]:
-    """Yield the keys of rows of each account: one statement finds them, and each change names its account."""
+def by_account(found: Iterable[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, Sequence[UUID]]]:
+    """Yield the ids of rows of each account: one statement finds them, and each change names its account."""
     for account_id, rows in groupby(sorted(found), itemgetter(0)):
-        yield account_id, [key for _, key in rows]
+        yield account_id, [row_id for _, row_id in rows]
