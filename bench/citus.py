@@ -80,7 +80,7 @@ class Side:
 @asynccontextmanager
 async def opened(conninfo: str, folder: Path) -> AsyncIterator[Side]:
     """Run a service on a database, with what the requests read."""
-    service: Service = create_app(Settings(database_url=conninfo, data_dir=folder, limits="off"))  # type: ignore[arg-type] # a secret
+    service: Service = create_app(Settings(database_url=conninfo, data_dir=folder, limits="off"))
     async with lifespan(service.api), AsyncExitStack() as stack:
         state = service.api.state
         domain = await Domains(state.database, folder=folder, assets=folder / "assets")()
