@@ -93,7 +93,9 @@ def _whole(admin: psycopg.Connection, sweeper: psycopg.Connection) -> Iterator[N
 
 async def claim(person: Person, domain: str) -> Sequence[httpx.Response]:
     """Plan and promote a name once; return the responses."""
-    planned = await person.post(PLAN, json=manifest([alias(f"n-{ids.new().hex[16:]}@{domain}")]))
+    # The destination too: whether it is a name of the service is asked of the shard of its domain.
+    wanted = alias(f"n-{ids.new().hex[16:]}@{domain}", f"ada@{domain}")
+    planned = await person.post(PLAN, json=manifest([wanted]))
     if planned.status_code != httpx.codes.OK:
         return [planned]
     return [planned, await person.post(PROMOTE, json=promotion_request(planned.json()))]
