@@ -6,7 +6,6 @@ from uuid import uuid4
 
 import pytest
 
-from builders import app
 from builders.app import Service
 from builders.identity import keys
 from builders.identity.key_checks import KeyChecks
@@ -31,12 +30,6 @@ def secret() -> KeySecret:
 
 def made_up() -> dict[str, str]:
     return {"X-API-Key": secret().text}
-
-
-@pytest.fixture(autouse=True)
-def no_flush(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the service write no use of a key meanwhile: it takes a connection, which the tests count."""
-    monkeypatch.setattr(app, "FLUSH_S", 3600)
 
 
 async def start_without_hold(start: MakeService) -> Service:
@@ -101,9 +94,12 @@ async def test_a_key_that_was_not_used_lately_is_accepted_beside_guesses(
         assert (await ada.get(PATH)).status_code == 200
         await guess(anyone)
 
-        before = questions(service)
-        assert (await ada.get(PATH)).status_code == 200  # lately accepted: as without the guesses
-        assert questions(service) == before + 1
+        taken = []
+        for _ in range(3):  # the use of keys is written meanwhile, at most once
+            before = questions(service)
+            assert (await ada.get(PATH)).status_code == 200  # lately accepted: as without the guesses
+            taken.append(questions(service) - before)
+        assert min(taken) == 1
         flood = asyncio.gather(*(anyone.get(PATH, headers=made_up()) for _ in range(700)))
         assert (await ada.test.get(PATH)).status_code == 200
         await flood
