@@ -93,6 +93,9 @@ delete_reverse_addresses = query("""
 # A claimed name precedes the catch-all, whatever its state. A name in quarantine goes to the catch-all of its own
 # account only: the mail of its former owner is not for the holder of the domain.
 _IS_OTHER = "(name.is_claimed IS NULL OR NOT name.is_claimed AND name.account_id = domain.account_id)"
+_DESTINATIONS = ", ".join(
+    f"CASE WHEN {_IS_OTHER} THEN domain.{name} ELSE name.{name} END AS {name}" for name in _OF_ALIAS[-3:]
+)
 # Each item of `entries` has those of a list that would block the sender, with spaces between. LATERAL with LIMIT
 # makes PostgreSQL find a name by its key, even if its estimates are bad. The conditions on all domains let a
 # sharded database ask only their shards.
@@ -100,11 +103,7 @@ list_routes = query(f"""
     SELECT domain.place, domain.is_shared, name.is_claimed, name.alias_id, name.reverse_of,
            CASE WHEN name.is_claimed THEN name.account_id
                 WHEN {_IS_OTHER} AND domain.leads_to IS NOT NULL THEN domain.account_id END AS account_id,
-           {
-    ", ".join(
-        f"CASE WHEN {_IS_OTHER} THEN domain.{name} ELSE name.{name} END AS {name}" for name in _OF_ALIAS[-3:]
-    )
-},
+           {_DESTINATIONS},
            CASE WHEN {_IS_OTHER} THEN domain.leads_to END AS leads_to,
            name.paused_at, name.pause_until, name.replies, name.receives,
            domain.entries <> '' AND name.block && string_to_array(domain.entries, ' ') AS is_refused
