@@ -125,7 +125,7 @@ class NewCharge(ChargeFields):
     )
 
 
-Confidence = Annotated[Decimal, PlainSerializer("{:.2f}".format, return_type=str)]
+Confidence = Annotated[Decimal, PlainSerializer(lambda share: f"{share:.2f}", return_type=str)]
 
 
 @resource("ChargeCandidate")
