@@ -141,5 +141,5 @@ def test_a_refused_role_of_the_look_up_server_ends_the_service(roles: Roles, dat
     assert ended.returncode == 1, ended.stderr
     assert "Traceback" not in ended.stderr
     reason, action = ended.stderr.splitlines()[-2:]
-    assert reason.startswith("Error: `lookup` cannot start: The role builders_lookup cannot read forwarding_")
-    assert "as the owner: GRANT SELECT ON forwarding_" in action
+    assert reason.startswith("Error: `lookup` cannot start: The role builders_lookup cannot read aliases_lookups.")
+    assert "as the owner: GRANT SELECT ON aliases_lookups" in action

@@ -6,6 +6,7 @@ facts.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import LiteralString
 from uuid import UUID
 
 from pydantic_core import to_json
@@ -17,7 +18,7 @@ from builders.kit.db.connections import Conn
 
 TABLE = "aliases_lookups"
 # Its columns but `paused_at`.
-TOLD = (
+TOLD: Sequence[LiteralString] = (
     *("domain", "name", "account_id", "is_shared", "separator_policy", "leads_to", "alias_id", "is_claimed"),
     *("block", "reverse_of", "pause_until", "replies", "receives", "destinations", "unconfirmed_since"),
     "paused_since",

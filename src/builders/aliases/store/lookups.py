@@ -1,18 +1,19 @@
 """What a mail server is told (`aliases_lookups`): rows of names, domains and reverse addresses, by domain."""
 
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 from builders.aliases.records import Route
 from builders.kit.db.queries import query
 
 # The columns that an alias sets; the last three are those of a catch-all, too.
-_OF_ALIAS = (
+_OF_ALIAS: Sequence[LiteralString] = (
     *("account_id", "alias_id", "is_claimed", "block", "replies", "receives", "paused_at", "pause_until"),
     *("destinations", "unconfirmed_since", "paused_since"),
 )
-_OF_CATCH_ALL = ("leads_to", *_OF_ALIAS[-3:])
+_OF_CATCH_ALL: Sequence[LiteralString] = ("leads_to", *_OF_ALIAS[-3:])
 _EXCLUDED = ", ".join(f"{name} = excluded.{name}" for name in _OF_ALIAS)
 _IS_CONFIRMED = "destination.verified_at IS NOT NULL AND destination.paused_at IS NULL"
 # The aliases are locked, so that the last transaction that changes an answer writes it. A released one has a name
