@@ -1,7 +1,10 @@
 """POST /v1/auth/leaked-keys: whoever finds a key can revoke it."""
 
+import asyncio
+
 import pytest
 
+from builders.identity import leaks
 from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
@@ -37,6 +40,16 @@ async def test_a_repeated_report_changes_nothing(alice: Person, anyone: Client) 
     key = await mint(alice)
     await report(anyone, key["secret"])
     assert await report(anyone, key["secret"]) == {"revoked": False, "prefix": key["prefix"]}
+
+
+async def test_of_reports_at_once_one_revokes_the_key(alice: Person, database: Database) -> None:
+    key = await mint(alice)
+
+    async def revoke() -> bool:
+        async with database.transaction() as conn:
+            return (await leaks.revoke_leaked(conn, text=key["secret"])).revoked
+
+    assert sorted(await asyncio.gather(*(revoke() for _ in range(4)))) == [False, False, False, True]
 
 
 async def test_the_secret_of_another_account_is_not_guessed(alice: Person, anyone: Client) -> None:

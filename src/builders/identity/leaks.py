@@ -24,6 +24,9 @@ async def revoke_leaked(conn: Conn, *, text: str) -> LeakReport:
     holder = await store.find_holder(conn, account_id=secret.account_id, digest=secret.digest, now=clock.now())
     if holder is None or holder.is_revoked or holder.is_expired:
         return LeakReport(revoked=False, prefix=None if holder is None else secret.prefix)
+    # Of two reports at once, one revokes the key.
+    if not await store.lock_key(conn, account_id=holder.account_id, key_id=holder.key_id):
+        return LeakReport(revoked=False, prefix=secret.prefix)
     actor = Actor(type="key", id=holder.key_id)
     await keys.revoke_key(
         conn,

@@ -178,6 +178,11 @@ async def expire_key(
     return await (await _cursor(conn).execute(EXPIRE_KEY, row)).fetchone()
 
 
+# Whether it is not revoked; a concurrent revocation waits for the end of the transaction.
+lock_key = query("""
+    SELECT revoked_at IS NULL FROM identity_keys
+    WHERE account_id = %(account_id)s AND id = %(key_id)s FOR NO KEY UPDATE
+""").scalar(bool)
 grant_mail = query("""
     UPDATE identity_keys SET reads_mail = NOT reads_mail
     WHERE account_id = %(account_id)s AND reads_mail <> (id = ANY(%(key_ids)s::uuid[]))
