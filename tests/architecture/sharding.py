@@ -154,6 +154,16 @@ def changing_conflicts(statement: Statement, functions: Functions) -> Iterator[s
             yield f"{statement.place}: DO UPDATE calls {name}"
 
 
+def unsent(statement: Statement, tables: Collection[str]) -> Iterator[str]:
+    """Yield parameters after ON CONFLICT of INSERT … SELECT, which Citus sends only from a CTE."""
+    query = parse(statement)
+    if _is(query, ast.InsertStmt) and query.onConflictClause and query.selectStmt:
+        name, is_selected = query.relation.relname, not query.selectStmt.valuesLists
+        is_sharded = name in tables and place_of(name) != NODE
+        if is_selected and is_sharded and _all(query.onConflictClause, ast.ParamRef):
+            yield f"{statement.place}: a parameter after ON CONFLICT of rows that a query selects"
+
+
 def changed_times(statement: Statement, tables: Collection[str]) -> Iterator[str]:
     """Yield UPDATE that adds an interval to a column, and DO UPDATE that adds one: it depends on the time zone."""
     for query in _all(parse(statement), (ast.UpdateStmt, ast.InsertStmt)):

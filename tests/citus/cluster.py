@@ -12,13 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from builders.kit.db import distribution, migrations, sessions
 from builders.kit.process.settings import Settings
-from tests.architecture.test_sharding import OPEN
 
 URL = os.environ.get("BUILDERS_TEST_CITUS_URL")
 # Runs with `kill`, `start`, `freeze` or `thaw`, and HOST:PORT of a node.
@@ -29,6 +27,7 @@ PLACEMENT = """
     WHERE shardid = get_shard_id_for_distribution_column(%s, %s::text)
 """
 SHARD = "SELECT %s || '_' || get_shard_id_for_distribution_column(%s, %s::text)"
+LIMITS = sessions.parameters_of(Settings(data_dir=Path("unused")))
 # What a distributed table cannot have: triggers, and SET NULL in a key with the account.
 DROP_REFUSED = """
     DO $$ DECLARE found record; BEGIN
@@ -49,16 +48,6 @@ DROP_REFUSED = """
         END LOOP;
     END $$
 """
-# What is not mended yet, besides OPEN: parameters after ON CONFLICT of INSERT … SELECT, which Citus does not send
-# to the shards; functions that are not immutable in UPDATE; joins of two placements; what Citus writes wrongly.
-REFUSED = {
-    *(f"aliases/store/destinations.py:{name}" for name in ("reserve_mailboxes", "take_quota")),
-    "portfolio/domains/store/figures.py:REFRESH",
-    "portfolio/registrars/store/rules.py:FIND",
-    "portfolio/renewals/store.py:UPSERT_DECISIONS",
-    "portfolio/transfers/store.py:add_code_request",
-    "profile/store.py:reserve",
-}
 
 
 def list_nodes(url: str) -> list[tuple[str, int]]:
@@ -102,9 +91,8 @@ def empty_database(url: str) -> Iterator[str]:
 
 def distribute(conninfo: str) -> int:
     """Run what `builders distribute` runs; return the number of steps."""
-    limits = sessions.parameters_of(Settings(data_dir=Path("unused")))
     with psycopg.connect(conninfo, autocommit=True) as conn:
-        steps = distribution.plan(conn, limits)
+        steps = distribution.plan(conn, LIMITS)
         distribution.distribute(conn, steps)
     return len(steps)
 
@@ -135,9 +123,3 @@ def shard_of(conn: psycopg.Connection, table: str, value: object) -> str:
     """Return the table of that node with these rows."""
     [found] = conn.execute(SHARD, [table, table, str(value)]).fetchall()
     return str(found[0])
-
-
-def needs(*places: str) -> pytest.MarkDecorator:
-    """Mark a test that sends statements which are not mended yet."""
-    waits = sorted({*places} & (REFUSED | {place for listed in OPEN.values() for place in listed}))
-    return pytest.mark.xfail(bool(waits), reason=f"not mended: {', '.join(waits)}")

@@ -10,16 +10,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from builders.kit.db import distribution, migrations, placement, sessions
+from builders.kit.db import distribution, migrations, placement
 from builders.kit.db.migrations import Migration
-from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from tests.citus import cluster
+from tests.citus.cluster import LIMITS
 from tests.cli.conftest import Cli
 from tests.cli.serving import environment
 
 WORDS = [sys.executable, "-m", "builders", "distribute"]
-LIMITS = sessions.parameters_of(Settings(data_dir=Path("unused")))
 TABLES = "SELECT logicalrelid::text FROM pg_dist_partition ORDER BY 1"
 KEYS = """
     SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint

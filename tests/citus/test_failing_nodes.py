@@ -16,8 +16,6 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.cast import Person, make_person
 from tests.citus import cluster
-from tests.citus.cluster import needs
-from tests.citus.test_flows import PROMOTION
 from tests.plans.make import PLAN, PROMOTE, Domains, alias, manifest, promotion_request
 
 pytestmark = [
@@ -101,7 +99,6 @@ async def claim(person: Person, domain: str) -> Sequence[httpx.Response]:
     return [planned, await person.post(PROMOTE, json=promotion_request(planned.json()))]
 
 
-@needs(*PROMOTION)
 async def test_accounts_of_other_nodes_go_on_while_a_node_is_dead(
     impatient: Service, domains: Domains, admin: psycopg.Connection, url: str
 ) -> None:
@@ -161,7 +158,6 @@ class Writer:
         raise AssertionError(answer.text)
 
 
-@needs(*PROMOTION)
 @pytest.mark.parametrize(("hurt", "heal"), [("kill", "start"), ("freeze", "thaw")])
 async def test_what_is_acknowledged_is_there_once_after_a_node_failed_between_the_phases(
     impatient: Service,

@@ -12,7 +12,6 @@ from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from tests.cast import Person, make_person
 from tests.citus import cluster
-from tests.citus.cluster import needs
 from tests.forwarding.postfix import MailServer
 from tests.kit.outbound.receivers import Receiver
 from tests.plans.approval.make import ALWAYS, decide, set_policy
@@ -22,13 +21,10 @@ from tests.webhooks.make import send_due
 from tests.worker import Worker
 
 RACERS = 20
-PROMOTION = ("aliases/store/aliases.py:LIST_FORWARDED", "aliases/store/destinations.py:list_waiting")
-FLOW = ("aliases/store/destinations.py:take_quota", "forwarding/store.py:list_recipients")
 WEBHOOKS = "/v1/notifications/webhooks"
 BILL = "domain,date,amount,currency\n{},2026-10-01,9.00,USD\n"
 
 
-@needs(*PROMOTION)
 async def test_one_of_twenty_accounts_gets_a_name(
     service: Service, domains: Domains, admin: psycopg.Connection
 ) -> None:
@@ -62,7 +58,6 @@ async def test_a_row_that_is_locked_on_a_worker_is_503_after_three_seconds(
     assert 2.5 < took_s < 6
 
 
-@needs(*PROMOTION, *FLOW)
 async def test_the_main_flow(
     service: Service,
     alice: Person,

@@ -126,7 +126,7 @@ async def admit_batch(
 ) -> bool:
     """Admit waiting destinations, up to the daily limit of each account; return whether there may be more.
 
-    A batch costs the same number of statements as one destination.
+    A batch costs an account the same number of statements as one destination.
     """
     limits = {"quota": quota, "day_ago": now - DAY}
     owners = (
@@ -141,9 +141,10 @@ async def admit_batch(
     idle = [each for each in found if not each.is_used]
     wanted = [each for each in found if each.is_used]
     counts = Counter(each.account_id for each in wanted)
-    free = await store.take_quota(
-        conn, account_ids=counts.keys(), wanted=counts.values(), quota=quota, now=now, day_ago=now - DAY
-    )
+    free = {
+        each: await store.take_quota(conn, account_id=each, wanted=counts[each], now=now, **limits)
+        for each in sorted(counts)  # two transactions lock rows in the same sequence
+    }
     due: list[WaitingDestination] = []
     for each in wanted:
         if free[each.account_id]:
@@ -170,14 +171,12 @@ async def _send_batch(
     bounced = await store.list_bounced(conn, readers=readers, since=now - BOUNCE_PAUSE)
     wanted = [each for each in found if each.alias is not None and each.reader not in bounced]
     await store.cancel(conn, idle=[each for each in found if each not in wanted])
-    free = await store.reserve_mailboxes(
-        conn,
-        mailboxes=[each.mailbox for each in wanted],
-        now=now,
-        gap_ago=now - MIN_INTERVAL,
-        day_ago=now - DAY,
-        quota=MAX_PER_MAILBOX,
-    )
+    limits = {"gap_ago": now - MIN_INTERVAL, "day_ago": now - DAY, "quota": MAX_PER_MAILBOX}
+    free = {
+        each
+        for each in sorted({each.mailbox for each in wanted})  # two transactions lock rows in the same sequence
+        if await store.reserve_mailbox(conn, mailbox=each, now=now, **limits)
+    }
     first = {each.mailbox: each for each in reversed(wanted) if each.mailbox in free}
     late = [each for each in wanted if first.get(each.mailbox) is not each]
     await store.postpone(conn, late=late, now=now, soon=now + MIN_INTERVAL)

@@ -37,6 +37,11 @@ CREATE FUNCTION kit_portion(quota bigint, used bigint, most bigint) RETURNS bigi
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN least(most, greatest(0, quota - used), greatest(1, (quota - used) / 4));
 
+-- Those of the times that are later than another one. After ON CONFLICT a sharded database accepts no sub-select.
+CREATE FUNCTION kit_after(times timestamptz[], since timestamptz) RETURNS timestamptz[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(SELECT at FROM unnest(times) AS at WHERE at > since ORDER BY at);
+
 CREATE TABLE kit_outbox (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,

@@ -114,13 +114,10 @@ insert_steps = query("""
 # that a concurrent one sees the send of the first.
 reserve = query("""
     INSERT INTO profile_verifications AS known (account_id, email, sends)
-    SELECT %(account_id)s::uuid, %(email)s::text, ARRAY[%(now)s::timestamptz]
-    ON CONFLICT (account_id, email) DO UPDATE
-    SET sends = ARRAY(
-        SELECT at FROM unnest(known.sends) AS at WHERE at > %(day_ago)s ORDER BY at
-    ) || excluded.sends
-    WHERE NOT EXISTS (SELECT FROM unnest(known.sends) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(known.sends) AS at WHERE at > %(day_ago)s) < %(quota)s
+    VALUES (%(account_id)s, %(email)s, ARRAY[%(now)s::timestamptz])
+    ON CONFLICT (account_id, email) DO UPDATE SET sends = kit_after(known.sends, %(day_ago)s) || excluded.sends
+    WHERE cardinality(kit_after(known.sends, %(gap_ago)s)) = 0
+      AND cardinality(kit_after(known.sends, %(day_ago)s)) < %(quota)s
 """).changes()
 list_sends = query("""
     SELECT at FROM profile_verifications, unnest(sends) AS at

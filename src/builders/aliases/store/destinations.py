@@ -318,13 +318,12 @@ lock_waiting = query("""
       AND (asker.since IS NULL OR asker.since <= %(day_ago)s OR asker.asked < %(quota)s)
     ORDER BY destination.wanted_at, destination.email LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
 """).all(WaitingDestination)
-# The wanted confirmations of accounts, up to their daily limits; returns how many are granted.
+# The wanted confirmations of an account, up to its daily limit; returns how many are granted.
 # One statement decides, so that concurrent transactions stay below the limit. Each day of an account starts at a
 # multiple of 24 hours after its first one, so that a date which the account has read stays true.
 take_quota = query("""
     INSERT INTO aliases_askers AS asker (account_id, since, asked, granted)
-    SELECT account_id, %(now)s, least(wanted, %(quota)s), least(wanted, %(quota)s)
-    FROM unnest(%(account_ids)s::uuid[], %(wanted)s::int[]) AS new (account_id, wanted) ORDER BY account_id
+    VALUES (%(account_id)s, %(now)s, least(%(wanted)s::int, %(quota)s), least(%(wanted)s::int, %(quota)s))
     ON CONFLICT (account_id) DO UPDATE SET
         since = CASE WHEN asker.since > %(day_ago)s THEN asker.since
                      ELSE date_bin('24 hours', %(now)s, asker.since) END,
@@ -333,8 +332,8 @@ take_quota = query("""
                      ELSE excluded.asked END,
         granted = CASE WHEN asker.since > %(day_ago)s
                        THEN least(excluded.asked, greatest(%(quota)s - asker.asked, 0)) ELSE excluded.asked END
-    RETURNING account_id, granted
-""").pairs(UUID, int)
+    RETURNING granted
+""").value(int)
 
 
 async def admit(conn: Conn, *, due: Sequence[WaitingDestination], now: datetime) -> None:
@@ -377,18 +376,13 @@ lock_due = query(f"""
 list_bounced = query("""
     SELECT email FROM aliases_readers WHERE email = ANY(%(readers)s::text[]) AND bounced_at > %(since)s
 """).set_of(str)
-# Counts a confirmation for each mailbox that is below its limits, and returns these.
-# The limits of a mailbox count the confirmations of all accounts.
-reserve_mailboxes = query("""
-    INSERT INTO aliases_readers AS reader (email, asks)
-    SELECT DISTINCT mailbox, ARRAY[%(now)s::timestamptz] FROM unnest(%(mailboxes)s::text[]) AS due (mailbox)
-    ORDER BY 1
-    ON CONFLICT (email) DO UPDATE
-    SET asks = ARRAY(SELECT at FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s ORDER BY at) || excluded.asks
-    WHERE NOT EXISTS (SELECT FROM unnest(reader.asks) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s) < %(quota)s
-    RETURNING email
-""").set_of(str)
+# Counts a confirmation for a mailbox that is below its limits, which count the confirmations of all accounts.
+reserve_mailbox = query("""
+    INSERT INTO aliases_readers AS reader (email, asks) VALUES (%(mailbox)s, ARRAY[%(now)s::timestamptz])
+    ON CONFLICT (email) DO UPDATE SET asks = kit_after(reader.asks, %(day_ago)s) || excluded.asks
+    WHERE cardinality(kit_after(reader.asks, %(gap_ago)s)) = 0
+      AND cardinality(kit_after(reader.asks, %(day_ago)s)) < %(quota)s
+""").changes()
 
 
 async def postpone(conn: Conn, *, late: Sequence[DueConfirmation], now: datetime, soon: datetime) -> None:

@@ -71,7 +71,7 @@ SUM_DUE = f"""
       AND median.registrar = unpriced.registrar
     GROUP BY 1, 2, 3, 4
 """
-UPSERT_DECISIONS = """
+_UPSERT = """
     INSERT INTO portfolio_renewals_decisions AS present (
         account_id, decided_by, domain_id, decision, years, note, snooze_until, expires_at, decided_at
     )
@@ -84,9 +84,9 @@ UPSERT_DECISIONS = """
     SET decision = excluded.decision, years = excluded.years, note = excluded.note,
         snooze_until = excluded.snooze_until, expires_at = excluded.expires_at, decided_at = excluded.decided_at,
         decided_by = excluded.decided_by
-    WHERE NOT %(only_later)s OR present.decided_at < excluded.decided_at
-    RETURNING domain_id
 """
+UPSERT_DECISIONS = f"{_UPSERT} RETURNING domain_id"
+UPSERT_LATER = f"{_UPSERT} WHERE present.decided_at < excluded.decided_at RETURNING domain_id"
 
 
 # Two bulk calls about the same domains write them one after the other.
@@ -118,7 +118,7 @@ async def upsert_decisions(
     names = ("domain_id", "decision", "years", "note", "snooze_until", "expires_at", "decided_at")
     row = {"account_id": account_id, "member_id": member_id, **columns(decisions, *names)}
     cursor = conn.cursor(row_factory=scalar_row)
-    return await (await cursor.execute(UPSERT_DECISIONS, {**row, "only_later": only_later})).fetchall()
+    return await (await cursor.execute(UPSERT_LATER if only_later else UPSERT_DECISIONS, row)).fetchall()
 
 
 add_calendar = query("""

@@ -109,17 +109,12 @@ async def update(conn: Conn, *, account_id: UUID, known: Known) -> None:
 # Whether it is counted. One statement decides, so that concurrent requests do not exceed the limit.
 add_code_request = query("""
     INSERT INTO portfolio_transfers AS known (account_id, domain_id, state, code_requests, code_delivery)
-    SELECT %(account_id)s::uuid, %(domain_id)s::uuid, 'none', ARRAY[%(now)s::timestamptz], 'pending'
+    VALUES (%(account_id)s, %(domain_id)s, 'none', ARRAY[%(now)s::timestamptz], 'pending')
     ON CONFLICT (account_id, domain_id) DO UPDATE
-    SET code_requests = ARRAY(
-            SELECT at FROM unnest(known.code_requests) WITH ORDINALITY AS request (at, nth)
-            WHERE nth > cardinality(known.code_requests) + 1 - %(limit)s::int ORDER BY nth
-        ) || excluded.code_requests,
+    SET code_requests = kit_after(known.code_requests, %(since)s) || excluded.code_requests,
         code_delivery = 'pending', code_expires_at = NULL
-    WHERE cardinality(known.code_requests) < %(limit)s::int
-       OR known.code_requests[cardinality(known.code_requests) + 1 - %(limit)s::int] <= %(since)s
-    RETURNING true
-""").exists()
+    WHERE cardinality(kit_after(known.code_requests, %(since)s)) < %(limit)s
+""").changes()
 
 
 finish_code_request = query("""

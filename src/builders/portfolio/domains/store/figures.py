@@ -81,7 +81,7 @@ REFRESH = f"""
             valid_until = excluded.valid_until
     )
     SELECT (SELECT count(*) FROM passed) = %(limit)s OR EXISTS (
-        SELECT FROM portfolio_domains_outdated AS other WHERE account_id = %(account_id)s
+        SELECT 1 FROM portfolio_domains_outdated AS other WHERE account_id = %(account_id)s
           AND NOT EXISTS (SELECT FROM taken WHERE taken.domain_id = other.domain_id)
     )
 """

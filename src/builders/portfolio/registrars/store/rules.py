@@ -404,13 +404,14 @@ FIND = f"""
         SELECT * FROM unnest(%(accepted)s::text[], %(accepted_of)s::uuid[]) AS accepted (registrar, connection_id)
     ), pairs AS (
         SELECT * FROM unnest(%(held_forms)s::text[], %(own_forms)s::text[]) AS pairs (held, own)
-    ), differing ({_FOUND}, own_connection, last_seen_at, expires_at, auto_renew) AS (
-        SELECT NULL::int, NULL::int, domain, domain_id, connection_id, NULL::jsonb, NULL::jsonb, NULL::int,
+    ), differing AS (
+        SELECT NULL::int AS place, NULL::int AS severity, domain, domain_id, connection_id,
+               NULL::jsonb AS portfolio_value, NULL::jsonb AS registrar_value, NULL::int AS delta_days,
                own_connection, last_seen_at, expires_at, auto_renew
         FROM compared WHERE false
         {_DIFFERING}
-    ), found ({_FOUND}, facts) AS (
-        SELECT {_FOUND}, jsonb_build_object('expires_at', kit_time(expires_at), 'auto_renew', auto_renew)
+    ), found AS (
+        SELECT {_FOUND}, jsonb_build_object('expires_at', kit_time(expires_at), 'auto_renew', auto_renew) AS facts
         FROM differing
         WHERE NOT EXISTS (
             SELECT FROM portfolio_registrars_holdings AS other
