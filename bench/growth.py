@@ -32,6 +32,7 @@ from bench import fixtures, load, portfolio, run
 from bench.growth_curves import draw
 from bench.portfolio_reads import BACKENDS
 from builders import worker
+from builders.aliases import lookups
 from builders.identity import keys
 from builders.identity.records import KeyKind, Preset
 from builders.kit.callers import OPERATOR
@@ -44,6 +45,7 @@ from builders.kit.process.settings import Settings
 JOBS = worker.JOBS  # importing them declares the tasks
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 REPEATED = 3
+BATCH = 10_000
 # Jobs that ask servers of others.
 OUTSIDE = {"portfolio.load_exchange_rates", "portfolio.refresh_rdap", "domains.check_due"}
 # Reads that need a parameter, or a session of a person.
@@ -96,6 +98,12 @@ async def prepare(folder: Path, conninfo: str, *, rows: int) -> Prepared:
     database = Database(conninfo, _settings(folder, conninfo))
     await database.open()
     async with database.transaction() as conn:
+        found = await (
+            await conn.execute("SELECT id FROM aliases WHERE account_id = %s AND deleted_at IS NULL", [account_id])
+        ).fetchall()
+        for at in range(0, len(found), BATCH):
+            batch = [alias_id for (alias_id,) in found[at : at + BATCH]]
+            await lookups.write_names(conn, account_id=account_id, alias_ids=batch)
         developer, other = [
             await keys.create_key(
                 conn,

@@ -74,9 +74,10 @@ FROM generate_series(1, bench_rows()) AS n;
 INSERT INTO identity_audit (account_id, id, created_at, action, actor_type, about)
 SELECT bench_account(), bench_id(n, 8), bench_time(n), 'key.created', 'operator', '{}'
 FROM generate_series(1, bench_rows()) AS n;
-INSERT INTO identity_keys (account_id, id, label, kind, preset, prefix, last4, created_at, created_by, revoked_at)
-SELECT bench_account(), bench_id(n, 9), 'growth', 'live', 'developer_full', 'svc_live_' || n, '0000',
-       bench_time(n), 'operator', now()
+INSERT INTO identity_keys (account_id, id, digest, label, kind, preset, prefix, last4, created_at, created_by,
+                           revoked_at)
+SELECT bench_account(), bench_id(n, 9), sha256(n::text::bytea), 'growth', 'live', 'developer_full',
+       'svc_live_' || n, '0000', bench_time(n), 'operator', now()
 FROM generate_series(1, bench_tenth()) AS n;
 INSERT INTO plans (account_id, id, manifest, manifest_digest, labels, status, digest, actions, errors,
                            warnings, created_by, created_at, expires_at)
