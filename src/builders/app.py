@@ -163,6 +163,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.database = database
     api.state.outbound = outbound
     api.state.authenticate, api.state.require_plan = authenticator, partial(policies.require_plan, database)
+    api.state.require_sending = partial(policies.require_sending, database)
     api.state.keyring, api.state.issuers = keyring, tokens.issuers
     quota = SharedQuota(database)
     if api.state.limits is not None:

@@ -67,8 +67,9 @@ SOLE_IMPORTS = {
 # the square of a head, so a request could stop a loop: kit/http and console have parsers of their own.
 MAY_PARSE_MAIL: Mapping[str, str] = {
     "builders/cli/mail.py": "a command, which reads messages of the service in a process of its own",
+    "builders/forwarding/answer_texts.py": "writes messages of bounded size, in a thread",
+    "builders/forwarding/contents.py": "the mail filter reads in threads, what it has bounded",
     "builders/forwarding/messages.py": "the mail filter reads in threads, what it has bounded",
-    "builders/forwarding/receptions.py": "the mail filter reads in threads, what it has bounded",
     "builders/kit/process/settings.py": "an address of the operator, read at the start",
     "builders/mail/renderer.py": "writes messages of the service, in a thread",
     "builders/mail/sender.py": "an address of the operator, read at the start",

@@ -13,6 +13,7 @@ MAY_REPEAT: Mapping[tuple[str, str], str] = {
     ("Seller", "BillingDetails"): "what an account sets; an invoice keeps its own copy",
     ("Buyer", "Seller"): "the other party of an invoice",
     ("Buyer", "BillingDetails"): "what an account sets; an invoice keeps its own copy",
+    ("MailAuthentication", "StoredMessage"): "the results as a member of a message, and in its event",
     ("BilledOn", "RehearsedInvoiceReply"): "what a rehearsal would bill: with lines, and mostly without an id",
     ("Candidate", "ChargeMatch"): "the decision, in which each of them can be null, with the candidates",
     ("ChargeMatch", "Candidate"): "a domain that is not decided about",

@@ -144,6 +144,8 @@ ALLOWED = {
     "builders/forwarding/store.py:list_results_of_messages": "a message in the log has a queue id and no account",
     "builders/forwarding/store.py:prune_results": "deletes old results of all accounts",
     "builders/forwarding/store.py:list_unused_correspondents": "finds unused correspondents of all accounts",
+    "builders/forwarding/store.py:list_due_answers": "finds the answers of all accounts that are to be sent",
+    "builders/forwarding/store.py:prune_answers": "deletes old records of all accounts",
     "builders/forwarding/store.py:prune_reply_days": "deletes old counts of all accounts",
     "builders/forwarding/store.py:prune_days": "as above",
     "builders/forwarding/store.py:prune_bounces": "as above",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders.app import Service
+from builders.domains import dkim_keys
 from builders.forwarding import role
 from builders.forwarding.mail_filter import MailFilter
 from builders.forwarding.recipients import Recipients
@@ -16,11 +17,14 @@ from builders.forwarding.server import LookupServer
 from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
-from tests.aliases.make import AliasWorker, Owner, fresh
+from tests.aliases.make import AliasWorker, Json, Owner, fresh
 from tests.cast import Person
-from tests.forwarding.lmtp import HOST, OWN_DOMAIN, HandOver, Queue, filtering
+from tests.domains.nameserver import Nameserver, serving as serving_names
+from tests.forwarding.lmtp import HOST, OWN, HandOver, Queue, filtering
 from tests.forwarding.postfix import MailServer
-from tests.plans.make import Domains
+from tests.forwarding.rules import mint, put_rule
+from tests.plans.make import Domains, alias, apply, get_alias
+from tests.webhooks.make import create
 
 OPERATOR = "operator@vendor.example"
 
@@ -105,7 +109,48 @@ async def hand_over(queue: Queue, database: Database, keyring: Keyring) -> Async
     """Run the filter and the mail server's listener."""
     back = await asyncio.get_running_loop().create_server(queue.protocol, "127.0.0.1", 0)
     returns_to = back.sockets[0].getsockname()
-    mail_filter = MailFilter(database, keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=returns_to)
+    mail_filter = MailFilter(database, keyring, host=HOST, own=OWN, returns_to=returns_to)
     async with filtering(mail_filter) as found:
         yield found
     back.close()
+
+
+@pytest.fixture
+async def name(alice: Person, shared: str) -> Json:
+    """Return a name of Alice."""
+    return await get_alias(alice, await apply(alice, alias(f"inbox@{shared}", alice.account.email)))
+
+
+@pytest.fixture
+async def webhook(alice: Person) -> Json:
+    """Return a webhook that subscribes to other events."""
+    return await create(alice, events=["invoice.created"])
+
+
+@pytest.fixture
+async def key(alice: Person) -> Json:
+    """Return a key of a program."""
+    return await mint(alice)
+
+
+@pytest.fixture
+async def rule(alice: Person, name: Json, webhook: Json, key: Json) -> Json:
+    """Let the webhook and the key receive the mail to the name."""
+    answer = await put_rule(alice, name, webhook, key)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+@pytest.fixture
+async def signing(database: Database, keyring: Keyring, settings: Settings, shared: str) -> Nameserver:
+    """Return the name server, which has the record of the domain's key."""
+    async with database.transaction() as conn:
+        await dkim_keys.make(conn, keyring=keyring, domains=[shared])
+        (key,) = await dkim_keys.list_keys(conn, domains=[shared])
+    async with serving_names() as server:
+        server.txt(key.name, key.value)
+        await dkim_keys.check_due(
+            database, settings=settings.model_copy(update={"dns_resolvers": (server.address,)})
+        )
+        return server

@@ -11,9 +11,11 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from builders.forwarding.filter_server import MAX_LINES, Handler
 from builders.forwarding.mail_filter import MailFilter
 from builders.forwarding.mail_server import QUEUE_BYTES
+from builders.forwarding.messages import Own
 
 HOST, NOWHERE = "mx1.builders.example", ("127.0.0.1", 1)
 OWN_DOMAIN = "builders.example"  # of the mail that the service sends
+OWN = Own(domain=OWN_DOMAIN, url="https://console.builders.example")
 SRS = "SRS0=AAAAAAAA=AA=author.example=ada@mx1.builders.example"
 
 

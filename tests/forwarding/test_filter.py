@@ -3,11 +3,9 @@
 from datetime import timedelta
 from uuid import UUID
 
-import dkim  # type: ignore[import-untyped] # it has no types
 import pytest
 
 from builders.aliases import claims
-from builders.domains import dkim_keys
 from builders.forwarding import correspondents, messages
 from builders.forwarding.filter_addresses import DOMAIN, address_of_name
 from builders.forwarding.mail_filter import MailFilter
@@ -18,27 +16,13 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.aliases.make import ALIASES, Json
 from tests.cast import Person
-from tests.domains.nameserver import Nameserver, serving
-from tests.forwarding.heads import head_of, message
-from tests.forwarding.lmtp import HOST, NOWHERE, OWN_DOMAIN, SRS, HandOver, Queue, filtering
+from tests.domains.nameserver import Nameserver
+from tests.forwarding.heads import head_of, is_signed, message
+from tests.forwarding.lmtp import HOST, NOWHERE, OWN, SRS, HandOver, Queue, filtering
 from tests.forwarding.postfix import MailServer
 from tests.plans.make import alias, apply, get_alias
 
 ADA = "ada@author.example"
-
-
-@pytest.fixture
-async def signing(database: Database, keyring: Keyring, settings: Settings, shared: str) -> Nameserver:
-    """Return the name server, which has the record of the domain's key."""
-    async with database.transaction() as conn:
-        await dkim_keys.make(conn, keyring=keyring, domains=[shared])
-        (key,) = await dkim_keys.list_keys(conn, domains=[shared])
-    async with serving() as server:
-        server.txt(key.name, key.value)
-        await dkim_keys.check_due(
-            database, settings=settings.model_copy(update={"dns_resolvers": (server.address,)})
-        )
-        return server
 
 
 @pytest.fixture
@@ -67,17 +51,6 @@ def proved(address: str, to: str, **headers: str) -> bytes:
     """Return a message whose author the mail server has proved."""
     results = f"spf=pass dkim=none dmarc=none domains={address.partition('@')[2]}"
     return message(From=address, To=to, Subject="Re: offer", **{messages.RESULTS: results}, **headers)
-
-
-def is_signed(content: bytes, domain: str, dns: Nameserver) -> bool:
-    """Return whether the domain's key signed the message."""
-
-    def txt(name: bytes, timeout: int = 5) -> bytes | None:
-        del timeout
-        found = dns.zone.get((name.decode().rstrip("."), "TXT"))
-        return None if found is None else "".join(found[0].strip('"').split('" "')).encode()
-
-    return f"d={domain};".encode() in content and bool(dkim.verify(content, dnsfunc=txt))
 
 
 async def test_the_mail_server_hands_over_mail_to_a_name_that_replies(
@@ -215,7 +188,7 @@ async def test_a_message_has_a_bounded_number_of_lines(
     most, commands = 500, 4  # LHLO, MAIL, RCPT and DATA
     head = message("", From=ADA)
     longest = head + b"\r\n" * (most - commands - head.count(b"\n") - 1)  # the last line is the end of the message
-    mail_filter = MailFilter(database, keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=NOWHERE)
+    mail_filter = MailFilter(database, keyring, host=HOST, own=OWN, returns_to=NOWHERE)
     async with filtering(mail_filter, max_lines=most) as hand_over:
         codes = [(await hand_over(longest + more, inside(alice, name)))[0] for more in (b"", b"\r\n")]
         large = [message("x\r\n" * 200_000, From=ADA), message(From=ADA)]
@@ -327,9 +300,7 @@ async def test_mail_stays_with_the_mail_server_while_the_database_is_away(
 ) -> None:
     away = Database("host=127.0.0.1 port=1", settings.model_copy(update={"pool_timeout_s": 0.05}))
     await away.open()
-    async with filtering(
-        MailFilter(away, keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=NOWHERE)
-    ) as hand_over:
+    async with filtering(MailFilter(away, keyring, host=HOST, own=OWN, returns_to=NOWHERE)) as hand_over:
         code, _ = await hand_over(message(From=ADA), inside(alice, name))
     await away.close()
     assert (code, queue.mail) == (451, [])
@@ -338,9 +309,7 @@ async def test_mail_stays_with_the_mail_server_while_the_database_is_away(
 async def test_mail_stays_with_the_mail_server_that_takes_none_back(
     alice: Person, name: Json, database: Database, keyring: Keyring
 ) -> None:
-    async with filtering(
-        MailFilter(database, keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=NOWHERE)
-    ) as hand_over:
+    async with filtering(MailFilter(database, keyring, host=HOST, own=OWN, returns_to=NOWHERE)) as hand_over:
         assert (await hand_over(message(From=ADA), inside(alice, name)))[0] == 451
 
 

@@ -119,6 +119,18 @@ class AlreadyMember(ConflictError):
     code = "already_member"
 
 
+class AnswerLimit(TooManyRequestsError):
+    """There are as many answers as are allowed."""
+
+    code = "answer_limit"
+
+
+class AnswerNotAllowed(ForbiddenError):
+    """The rule of the name allows no answers."""
+
+    code = "answer_not_allowed"
+
+
 class ApiKeyExpired(UnauthorizedError):
     """The API key has expired."""
 
@@ -672,9 +684,15 @@ class MembershipLimit(ConflictError):
 
 
 class MessageNotFound(NotFoundError):
-    """There is no such message for this key, or its time has passed."""
+    """There is no such message for this credential, or its time has passed."""
 
     code = "message_not_found"
+
+
+class MessageUnanswerable(ConflictError):
+    """No program answers this message."""
+
+    code = "message_unanswerable"
 
 
 class MethodNotAllowed(MethodError):
@@ -912,7 +930,7 @@ class RateLimited(TooManyRequestsError):
 
 
 class ReceptionNotFound(NotFoundError):
-    """The mail to the name is not received as events."""
+    """The mail to the name is not received as events, or for another credential."""
 
     code = "reception_not_found"
 
@@ -959,6 +977,12 @@ class SavedFormatNotFound(NotFoundError):
     code = "saved_format_not_found"
 
 
+class SendingRefused(ForbiddenError):
+    """The approval policy of the account lets no program send mail."""
+
+    code = "sending_refused"
+
+
 class SerialAhead(ConflictError):
     """The serial is greater than the latest serial of the database."""
 
@@ -969,6 +993,12 @@ class SessionNotFound(NotFoundError):
     """The account has no such session."""
 
     code = "session_not_found"
+
+
+class SignInAddress(ConflictError):
+    """The name is the address that signs in at the account."""
+
+    code = "sign_in_address"
 
 
 class SignatureInvalid(BadRequestError):
@@ -1108,6 +1138,8 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "alias_released": AliasReleased,
     "alias_suspended": AliasSuspended,
     "already_member": AlreadyMember,
+    "answer_limit": AnswerLimit,
+    "answer_not_allowed": AnswerNotAllowed,
     "api_key_expired": ApiKeyExpired,
     "api_key_limit": ApiKeyLimit,
     "api_key_limited": ApiKeyLimited,
@@ -1201,6 +1233,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "member_not_found": MemberNotFound,
     "membership_limit": MembershipLimit,
     "message_not_found": MessageNotFound,
+    "message_unanswerable": MessageUnanswerable,
     "method_not_allowed": MethodNotAllowed,
     "names_refused": NamesRefused,
     "no_session": NoSession,
@@ -1248,8 +1281,10 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "rotation_in_progress": RotationInProgress,
     "saved_format_limit": SavedFormatLimit,
     "saved_format_not_found": SavedFormatNotFound,
+    "sending_refused": SendingRefused,
     "serial_ahead": SerialAhead,
     "session_not_found": SessionNotFound,
+    "sign_in_address": SignInAddress,
     "signature_invalid": SignatureInvalid,
     "slow_down": SlowDown,
     "slug_taken": SlugTaken,

@@ -111,6 +111,16 @@ export class AlreadyMember extends ConflictError {
   declare readonly code: "already_member";
 }
 
+/** There are as many answers as are allowed. */
+export class AnswerLimit extends TooManyRequestsError {
+  declare readonly code: "answer_limit";
+}
+
+/** The rule of the name allows no answers. */
+export class AnswerNotAllowed extends ForbiddenError {
+  declare readonly code: "answer_not_allowed";
+}
+
 /** The API key has expired. */
 export class ApiKeyExpired extends UnauthorizedError {
   declare readonly code: "api_key_expired";
@@ -571,9 +581,14 @@ export class MembershipLimit extends ConflictError {
   declare readonly code: "membership_limit";
 }
 
-/** There is no such message for this key, or its time has passed. */
+/** There is no such message for this credential, or its time has passed. */
 export class MessageNotFound extends NotFoundError {
   declare readonly code: "message_not_found";
+}
+
+/** No program answers this message. */
+export class MessageUnanswerable extends ConflictError {
+  declare readonly code: "message_unanswerable";
 }
 
 /** The path does not support this method. */
@@ -771,7 +786,7 @@ export class RateLimited extends TooManyRequestsError {
   declare readonly code: "rate_limited";
 }
 
-/** The mail to the name is not received as events. */
+/** The mail to the name is not received as events, or for another credential. */
 export class ReceptionNotFound extends NotFoundError {
   declare readonly code: "reception_not_found";
 }
@@ -811,6 +826,11 @@ export class SavedFormatNotFound extends NotFoundError {
   declare readonly code: "saved_format_not_found";
 }
 
+/** The approval policy of the account lets no program send mail. */
+export class SendingRefused extends ForbiddenError {
+  declare readonly code: "sending_refused";
+}
+
 /** The serial is greater than the latest serial of the database. */
 export class SerialAhead extends ConflictError {
   declare readonly code: "serial_ahead";
@@ -819,6 +839,11 @@ export class SerialAhead extends ConflictError {
 /** The account has no such session. */
 export class SessionNotFound extends NotFoundError {
   declare readonly code: "session_not_found";
+}
+
+/** The name is the address that signs in at the account. */
+export class SignInAddress extends ConflictError {
+  declare readonly code: "sign_in_address";
 }
 
 /** The signature is not valid. */
@@ -940,6 +965,8 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   alias_released: AliasReleased,
   alias_suspended: AliasSuspended,
   already_member: AlreadyMember,
+  answer_limit: AnswerLimit,
+  answer_not_allowed: AnswerNotAllowed,
   api_key_expired: ApiKeyExpired,
   api_key_limit: ApiKeyLimit,
   api_key_limited: ApiKeyLimited,
@@ -1033,6 +1060,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   member_not_found: MemberNotFound,
   membership_limit: MembershipLimit,
   message_not_found: MessageNotFound,
+  message_unanswerable: MessageUnanswerable,
   method_not_allowed: MethodNotAllowed,
   names_refused: NamesRefused,
   no_session: NoSession,
@@ -1080,8 +1108,10 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   rotation_in_progress: RotationInProgress,
   saved_format_limit: SavedFormatLimit,
   saved_format_not_found: SavedFormatNotFound,
+  sending_refused: SendingRefused,
   serial_ahead: SerialAhead,
   session_not_found: SessionNotFound,
+  sign_in_address: SignInAddress,
   signature_invalid: SignatureInvalid,
   slow_down: SlowDown,
   slug_taken: SlugTaken,

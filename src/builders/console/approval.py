@@ -29,6 +29,7 @@ async def write_policy(api: Api, sent: Sent) -> Any:
         "approvals": as_integer(sent.first("approvals")),
         "own_plans": sent.first("own_plans"),
         "direct_writes": sent.first("direct_writes"),
+        "direct_sends": sent.first("direct_sends"),
         # Only the first policy chooses them.
         **({"deciders": list(sent.fields.get("deciders", ()))} if sent.first("is_first") else {}),
     }

@@ -8,8 +8,10 @@ import psycopg
 from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from builders.forwarding.answer_sender import AnswerSender
 from builders.forwarding.mail_filter import TRY_LATER, Mail, MailFilter, Refused
 from builders.forwarding.mail_server import QUEUE_BYTES, RETURN, find_host
+from builders.forwarding.messages import Own
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log, secret_keys, supervision
@@ -140,15 +142,19 @@ async def main(settings: Settings, listener: socket.socket) -> None:
         database,
         secret_keys.keyring_of(settings),
         host=host,
-        own_domain=read_sender(settings).domain,
+        own=Own(domain=read_sender(settings).domain, url=settings.url),
         returns_to=RETURN,
     )
     handler = Handler(mail_filter)
     server = await loop.create_server(handler.protocol, sock=listener, backlog=BACKLOG)
+    sending = asyncio.create_task(
+        AnswerSender(database, secret_keys.keyring_of(settings), mail_filter).run(stopping)
+    )
     _log.info("mail_filter_started")
     with supervision.beating():
         await stopping.wait()
     server.close()
     async with asyncio.timeout(STOP_S):
         await handler.wait()
+        await sending
     await database.close()

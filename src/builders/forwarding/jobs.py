@@ -5,7 +5,7 @@ from datetime import timedelta
 from procrastinate import JobContext
 
 from builders.domains import dkim_keys
-from builders.forwarding import accounting, correspondents, lookup_checks, receptions, store
+from builders.forwarding import accounting, answers, correspondents, lookup_checks, receptions, store
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.values import clock
@@ -24,6 +24,8 @@ async def prune(context: JobContext, timestamp: int) -> None:
     await receptions.prune(queue.database(context))
     await correspondents.prune(queue.database(context))
     await accounting.prune(queue.database(context))
+    async with queue.database(context).connection() as conn:
+        await answers.prune(conn)
 
 
 @queue.app.periodic(cron="11 3 * * *")

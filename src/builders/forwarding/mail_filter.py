@@ -15,9 +15,10 @@ from aiosmtplib import SMTP, SMTPException, SMTPResponseException
 
 from builders.aliases.records import Alias
 from builders.domains import dkim_keys
-from builders.forwarding import correspondents, messages, receptions, store
+from builders.forwarding import contents, correspondents, messages, receptions, store
+from builders.forwarding.contents import Arrival
 from builders.forwarding.filter_addresses import DOMAIN, REVERSE, HandedName, find_name
-from builders.forwarding.messages import MalformedMessage
+from builders.forwarding.messages import MalformedMessage, Message, Own
 from builders.forwarding.records import ReplyRoute
 from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Keyring
@@ -55,13 +56,13 @@ class MailFilter:
     """Passes messages on."""
 
     def __init__(
-        self, database: Database, keyring: Keyring, *, host: str, own_domain: str, returns_to: tuple[str, int]
+        self, database: Database, keyring: Keyring, *, host: str, own: Own, returns_to: tuple[str, int]
     ) -> None:
         """Use a database; `host` is the name of the mail server, which takes messages back at `returns_to`.
 
-        `own_domain` is that of the mail that the service itself sends.
+        `own` finds the mail that the service itself sends.
         """
-        self._database, self._keyring, self._own_domain = database, keyring, own_domain
+        self._database, self._keyring, self._own = database, keyring, own
         self._host, self._returns_to = host, returns_to
 
     async def pass_on(self, mail: Mail) -> str:
@@ -82,6 +83,14 @@ class MailFilter:
             return await self._reply(local_part, mail)
         raise Refused(GONE)
 
+    async def send(self, content: bytes, *, domain: str, sender: str, to: str) -> str:
+        """Sign and send a message from a name; return the reply of the mail server. Raise Refused."""
+        signer = await self._find_signer(domain)
+        if signer is None:
+            raise Refused(NO_KEY)
+        signed = await _sign(signer, content)
+        return await self._return(Mail(sender=sender, recipients=[to], content=signed, is_utf8=False))
+
     async def _as_domain(self, mail: Mail) -> Mail:
         """Return a message as from the domain that the mail server names, if it signs."""
         changed = mail.content
@@ -99,20 +108,26 @@ class MailFilter:
         """Store a message for the event of a name; return that it is."""
         with suppress(MalformedMessage):  # it is forwarded only
             message = await asyncio.to_thread(messages.read, mail.content)
-            # The service mails codes and links: a program that reads the mail to a name must not get them.
-            if not await asyncio.to_thread(messages.is_about, message, self._own_domain):
-                content = messages.unmarked(message)
-                parts = await asyncio.to_thread(receptions.split, content)
+            arrival = await asyncio.to_thread(self._arrive, message, has_sender=bool(mail.sender))
+            if arrival is not None:
                 async with self._database.transaction() as conn:
                     await receptions.receive(
                         conn,
                         keyring=self._keyring,
                         account_id=name.account_id,
                         alias_id=name.alias_id,
-                        parts=parts,
-                        results=messages.read_results(message),
+                        arrival=arrival,
                     )
         return RECEIVED
+
+    def _arrive(self, message: Message, *, has_sender: bool) -> Arrival | None:
+        """Return a message that arrived; None for one of the service.
+
+        It mails codes and links: a program that reads the mail to a name must not get them.
+        """
+        if messages.is_about(message, self._own):
+            return None
+        return contents.parse(message, has_sender=has_sender, own=self._own)
 
     async def _to_owner(self, mail: Mail, name: HandedName) -> Mail:
         """Return a message to the destinations of a name, as from the reverse address of its author.

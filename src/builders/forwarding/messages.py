@@ -46,6 +46,9 @@ _ID = re.compile(r"<[^<>\s@]{1,250}@([^<>\s@]{1,250})>")
 _VALUE = rb"[^\r\n\x00]*+(?:\r\n[ \t][^\r\n\x00]*+)*+\r\n"
 _HEADER = re.compile(rb"([\x21-\x39\x3b-\x7e]++):(" + _VALUE + rb")")
 _LONE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
+_LENGTH = re.compile(r"(?:^|;)\s?l\s?=")
+_BULK = frozenset({"bulk", "list", "junk", "auto_reply"})
+_OF_PROGRAMS = frozenset({"x-auto-response-suppress", "x-autoreply", "x-autorespond", "feedback-id", "x-loop"})
 _REPORT = re.compile(r"multipart/report\b", re.IGNORECASE)
 _ASCII_NAME = re.compile(r"[\x20-\x7e]*")
 
@@ -93,12 +96,32 @@ class Results:
     spf: str = "none"
     dkim: str = "none"
     dmarc: str = "none"
+    author: str = ""  # domain of From, for which these were found
+    aligned: str = "none"  # `pass`: a valid signature is of the organisational domain of From
     domains: Collection[str] = ()  # that a signature, or SPF, proves
 
     def proves(self, address: str) -> bool:
         """Return whether the domain of an address, or a domain above it, is proved (alignment, RFC 7489, 3.1)."""
         domain = address.rpartition("@")[2].lower()
         return any(domain == each or domain.endswith(f".{each}") for each in self.domains)
+
+    def authenticates(self, address: str) -> bool:
+        """Return whether DMARC, or a signature of its organisational domain, passed for an address."""
+        is_passed = "pass" in {self.dmarc, self.aligned}
+        return is_passed and address.rpartition("@")[2].lower() == self.author
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """What shows that the service itself wrote a text: an address of its domain, or a link to it."""
+
+    domain: str
+    url: str
+
+    def is_in(self, text: bytes) -> bool:
+        """Return whether a text has one of them; also a text of two or four bytes a character."""
+        written = text.lower().replace(b"\0", b"")
+        return f"@{self.domain}".encode() in written or self.url.lower().partition(":")[2].encode() in written
 
 
 def with_whole_ends(content: bytes) -> bytes:
@@ -146,6 +169,8 @@ def read_results(message: Message) -> Results:
         spf=fields.get("spf", "none"),
         dkim=fields.get("dkim", "none"),
         dmarc=fields.get("dmarc", "none"),
+        author=fields.get("author", "").lower(),
+        aligned=fields.get("aligned", "none"),
         domains=frozenset(filter(None, fields.get("domains", "").lower().split(","))),
     )
 
@@ -164,17 +189,37 @@ def read_reply_address(message: Message, author: Author) -> str:
     return next((each.address for each in _addresses(message.values("reply-to"))), author.address)
 
 
-def is_about(message: Message, domain: str) -> bool:
-    """Return whether a message names an address or a signature of a domain, besides those of its recipients.
+def is_about(message: Message, own: Own) -> bool:
+    """Return whether a message names the service or has its signature, besides the addresses of its recipients.
 
-    So it finds mail of the domain in most forms in which others pass it on: forwarded, attached, quoted, answered.
+    So it finds mail of the service in most forms in which others pass it on: forwarded, attached, quoted.
+    `contents.parse` looks at the decoded parts.
     """
-    address, signature = f"@{domain}".encode(), re.compile(rf"\bd={re.escape(domain)}(;|\s|$)", re.IGNORECASE)
+    signature = re.compile(rf"\bd={re.escape(own.domain)}(;|\s|$)", re.IGNORECASE)
     return (
-        address in b"".join(message.without(_RECIPIENTS)).lower()
-        or address in message.body.lower()
+        own.is_in(b"".join(message.without(_RECIPIENTS)))
+        or own.is_in(message.body)
         or any(signature.search(each) for each in message.values("dkim-signature"))
     )
+
+
+def is_automatic(message: Message) -> bool:
+    """Return whether a message is automatic, bulk or list mail, which nobody answers by a program (RFC 3834)."""
+    submitted = [each.partition(";")[0].strip().lower() for each in message.values("auto-submitted")]
+    precedence = {each.strip().lower() for each in message.values("precedence")}
+    named = {name.decode("latin-1").lower() for name, _ in message.headers}
+    return (
+        any(each != "no" for each in submitted)
+        or not precedence.isdisjoint(_BULK)
+        or not named.isdisjoint(_OF_PROGRAMS)
+        or any(name.startswith("list-") for name in named)
+        or is_report(message)
+    )
+
+
+def has_open_signature(message: Message) -> bool:
+    """Return whether others can add text: a signature covers the begin of the body (`l=`; RFC 6376, 3.5)."""
+    return any(_LENGTH.search(each) for each in message.values("dkim-signature"))
 
 
 def is_report(message: Message) -> bool:
@@ -193,6 +238,11 @@ def identify(message: Message) -> str:
     noted = written or [os.urandom(_RANDOM_BYTES)]
     said = message.only(_KEPT | {"to", "cc", "in-reply-to", "references"})
     return hashlib.sha256(b"".join([*noted, b"\r\n", *said, b"\r\n", message.body])).hexdigest()
+
+
+def list_ids(message: Message, name: str) -> list[str]:
+    """Return the message ids of a header, those of a usual form."""
+    return [found[0] for found in _ID.finditer(" ".join(message.values(name)))]
 
 
 def list_recipients(message: Message) -> Sequence[str]:

@@ -6,8 +6,11 @@ from uuid import UUID
 
 from builders.aliases.lookups import TABLE, TOLD
 from builders.forwarding.records import (
+    AnswerCounts,
     Bounces,
     Correspondent,
+    DueAnswer,
+    MailAnswer,
     MailDay,
     MailResult,
     MapEntry,
@@ -16,9 +19,10 @@ from builders.forwarding.records import (
     Reception,
     ReturnedMail,
     StoredMessage,
+    StoredSummary,
 )
 from builders.kit.db.columns import columns_of
-from builders.kit.db.queries import query
+from builders.kit.db.queries import account_lock, query
 
 # The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
 get_horizon = query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").value(int)
@@ -214,18 +218,16 @@ replace_correspondent = query("""
 
 # Mail as an event.
 # Two rules that are set at once must see each other's key.
-lock_receptions = query("""
-    SELECT pg_advisory_xact_lock(hashtextextended('forwarding_receptions ' || %(account_id)s::uuid, 0))
-""").run()
+lock_receptions = account_lock("forwarding_receptions")
 find_reception = query(f"""
     SELECT {columns_of(Reception)} FROM forwarding_receptions
     WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s
 """).one(Reception)
 set_reception = query(f"""
-    INSERT INTO forwarding_receptions (account_id, alias_id, webhook_id, key_id, created_at)
-    VALUES (%(account_id)s, %(alias_id)s, %(webhook_id)s, %(key_id)s, %(now)s)
+    INSERT INTO forwarding_receptions (account_id, alias_id, webhook_id, key_id, may_reply, created_at)
+    VALUES (%(account_id)s, %(alias_id)s, %(webhook_id)s, %(key_id)s, %(may_reply)s, %(now)s)
     ON CONFLICT (account_id, alias_id) DO UPDATE
-    SET webhook_id = %(webhook_id)s, key_id = %(key_id)s, created_at = %(now)s
+    SET webhook_id = %(webhook_id)s, key_id = %(key_id)s, may_reply = %(may_reply)s, created_at = %(now)s
     RETURNING {columns_of(Reception)}
 """).only(Reception)
 delete_reception = query("""
@@ -244,10 +246,12 @@ add_message = query(f"""
         FROM forwarding_messages WHERE account_id = %(account_id)s
     )
     INSERT INTO forwarding_messages
-        (account_id, id, alias_id, digest, size, stored_size, spf, dkim, dmarc, is_kept, received_at, expires_at)
+        (account_id, id, alias_id, digest, size, stored_size, spf, dkim, dmarc, senders, summary, is_kept,
+         received_at, expires_at)
     SELECT %(account_id)s, %(id)s, %(alias_id)s, %(digest)s, %(size)s, %(stored_size)s, %(spf)s, %(dkim)s,
-           %(dmarc)s, %(size)s::int <= %(max_bytes)s AND bytes + %(stored_size)s::int <= %(max_stored)s
-           AND messages < %(max_messages)s,
+           %(dmarc)s, %(senders)s::bytea[], %(summary)s,
+           %(size)s::int <= %(max_bytes)s AND bytes + %(stored_size)s::int <= %(max_stored)s
+               AND messages < %(max_messages)s,
            %(now)s, %(expires_at)s
     FROM stored
     ON CONFLICT (account_id, alias_id, digest) DO NOTHING
@@ -257,15 +261,38 @@ add_part = query("""
     INSERT INTO forwarding_parts (account_id, message_id, number, name, content)
     VALUES (%(account_id)s, %(message_id)s, %(number)s, %(name)s, %(content)s)
 """).run()
-# For the key of the rule alone.
-find_part = query("""
-    SELECT part.name, part.content
+# For the credential of the rule, and the person of the account.
+_READ = """
     FROM forwarding_messages AS message
     JOIN forwarding_receptions AS rule ON rule.account_id = message.account_id AND rule.alias_id = message.alias_id
+"""
+_READABLE = """
+    message.account_id = %(account_id)s AND message.id = %(message_id)s AND message.alias_id = %(alias_id)s
+    AND message.is_kept AND message.expires_at > %(now)s AND (%(is_person)s OR rule.key_id = %(key_id)s::uuid)
+"""
+find_message = query(f"""
+    SELECT message.id, message.alias_id, size, summary, received_at, expires_at {_READ} WHERE {_READABLE}
+""").one(StoredSummary)
+find_part = query(f"""
+    SELECT part.name, part.content {_READ}
     JOIN forwarding_parts AS part ON part.account_id = message.account_id AND part.message_id = message.id
-    WHERE message.account_id = %(account_id)s AND message.id = %(message_id)s AND message.alias_id = %(alias_id)s
-      AND message.expires_at > %(now)s AND rule.key_id = %(key_id)s AND part.number = %(number)s
+    WHERE {_READABLE} AND part.number = %(number)s
 """).one(Part)
+list_messages = query("""
+    SELECT id, alias_id, size, summary, received_at, expires_at FROM forwarding_messages
+    WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND id < %(before_id)s
+      AND is_kept AND expires_at > %(now)s AND received_at >= %(since)s
+      AND (%(is_any)s OR senders && %(senders)s::bytea[])
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(StoredSummary)
+# How many messages arrived for an account: changes in the sequence in which they are seen.
+count_arrival = query("""
+    INSERT INTO forwarding_arrivals AS counted (account_id, arrivals) VALUES (%(account_id)s, 1)
+    ON CONFLICT (account_id) DO UPDATE SET arrivals = counted.arrivals + 1
+""").run()
+list_arrivals = query("""
+    SELECT account_id, arrivals FROM forwarding_arrivals WHERE account_id = ANY(%(account_ids)s::uuid[])
+""").pairs(UUID, int)
 prune_messages = query("""
     DELETE FROM forwarding_messages WHERE expires_at <= (
         SELECT max(expires_at) FROM (
@@ -274,6 +301,50 @@ prune_messages = query("""
         ) AS oldest
     )
 """).count()
+
+# Answers of programs.
+_ANSWER = columns_of(MailAnswer)
+lock_answers = account_lock("forwarding_answers")
+find_answer = query(f"""
+    SELECT {_ANSWER} FROM forwarding_answers
+    WHERE account_id = %(account_id)s AND message_id = %(message_id)s AND digest = %(digest)s
+""").one(MailAnswer)
+list_answers = query(f"""
+    SELECT {_ANSWER} FROM forwarding_answers
+    WHERE account_id = %(account_id)s AND message_id = %(message_id)s ORDER BY id
+""").all(MailAnswer)
+count_answers = query("""
+    SELECT count(*) FILTER (WHERE message_id = %(message_id)s) AS of_message,
+           count(*) FILTER (WHERE day = %(day)s AND correspondent = %(correspondent)s) AS to_correspondent,
+           count(*) FILTER (WHERE day = %(day)s) AS on_day
+    FROM forwarding_answers WHERE account_id = %(account_id)s
+""").only(AnswerCounts)
+add_answer = query(f"""
+    INSERT INTO forwarding_answers
+        (account_id, id, alias_id, message_id, key_id, digest, correspondent, day, draft, status, attempts,
+         next_try_at, created_at)
+    VALUES (%(account_id)s, %(id)s, %(alias_id)s, %(message_id)s, %(key_id)s, %(digest)s, %(correspondent)s,
+            %(day)s, %(draft)s, 'queued', 0, %(now)s, %(now)s)
+    RETURNING {_ANSWER}
+""").only(MailAnswer)
+list_due_answers = query("""
+    SELECT account_id, id FROM forwarding_answers WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
+claim_answers = query(f"""
+    UPDATE forwarding_answers SET attempts = attempts + 1, next_try_at = %(until)s
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND next_try_at <= %(now)s
+    RETURNING {columns_of(DueAnswer)}
+""").all(DueAnswer)
+defer_answer = query("""
+    UPDATE forwarding_answers SET code = %(code)s, next_try_at = %(next_try_at)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'queued'
+""").run()
+finish_answer = query("""
+    UPDATE forwarding_answers
+    SET status = %(status)s, code = %(code)s, sent_at = %(sent_at)s, draft = NULL, next_try_at = NULL
+    WHERE account_id = %(account_id)s AND id = %(id)s
+""").run()
+prune_answers = query("DELETE FROM forwarding_answers WHERE day < %(before)s").run()
 
 # The log of the mail server.
 find_position = query("""

@@ -172,7 +172,8 @@ class Authenticator:
             account = await account_store.find_account(conn, account_id=caller.live_account_id)
         if account is None:
             return None
-        scopes_of_tests = caller.scopes - {APPROVE}  # a person decides about the real account
+        # A person decides about the real account, and only names of it receive mail.
+        scopes_of_tests = caller.scopes - {APPROVE, scopes.MAIL}
         return replace(
             caller, account_id=account.sandbox_id, mode="test", scopes=scopes_of_tests, signed_in_at=None
         )

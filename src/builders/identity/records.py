@@ -314,6 +314,8 @@ class AuditAction(StrEnum):
     API_KEY_REVOKED = "api_key.revoked"
     RECEPTION_SET = "reception.set"  # the mail to a name is received as events
     RECEPTION_ENDED = "reception.ended"
+    MAIL_ANSWERED = "mail.answered"  # by a program, from the name that received it
+    MAIL_OPENED = "mail.opened"  # a person read a message that a name received
     API_KEY_REFUSED = "api_key.refused"  # after its expiry, or from an address outside allowed_ips
     SESSION_OPENED = "session.opened"
     SESSION_ENDED = "session.ended"

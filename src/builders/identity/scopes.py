@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from builders.identity.records import Preset, Scope
 from builders.kit.callers import APPROVE, Impersonation
 
-MAIL = "mail:read"  # in no preset, and of no session
+MAIL = "mail:read"  # in no preset
 DESCRIPTIONS: Mapping[str, str] = {
     "account:read": "Read the profile, the session and the email verification status.",
     "account:write": "Change the profile and send the verification message again.",
@@ -17,7 +17,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "domains:write": "Add, verify and release account domains.",
     "aliases:read": "List the account's names.",
     "aliases:write": "Change the destinations of names, disable and release names.",
-    MAIL: "Read the content of mail that a name receives as events: only a key that a person named for the name.",
+    MAIL: "Read the content of mail that a name receives as events: only the key or connection that a person "
+    "named for the name, and the person.",
     "invoices:read": "Read invoices.",
     "projects:read": "List and read builder projects.",
     "projects:write": "Create, change and archive builder projects.",
@@ -58,8 +59,8 @@ def expand(scopes: Iterable[str]) -> frozenset[str]:
     return frozenset(held | (implied & DESCRIPTIONS.keys()))
 
 
-ALL = expand(DESCRIPTIONS) - {APPROVE, MAIL}
-OF_PEOPLE = ALL | {APPROVE}
+ALL = expand(DESCRIPTIONS) - {APPROVE, MAIL}  # of a token
+OF_PEOPLE = ALL | {APPROVE, MAIL}
 # Only the account's owner may do these. A support session never has them, even when its grant allows writes: it
 # must not obtain keys, names or auth codes, change the team or the registrars, or receive the account's events.
 OWNER_ONLY = frozenset(

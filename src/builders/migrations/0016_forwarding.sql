@@ -28,7 +28,8 @@ CREATE TABLE forwarding_receptions (
     account_id uuid NOT NULL,
     alias_id uuid NOT NULL,
     webhook_id uuid NOT NULL, -- the only one that gets the events
-    key_id uuid NOT NULL, -- the only one that reads the content
+    key_id uuid NOT NULL, -- the only key or connection that reads the content
+    may_reply boolean NOT NULL, -- it answers the messages
     created_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, alias_id)
 );
@@ -44,6 +45,8 @@ CREATE TABLE forwarding_messages (
     spf text NOT NULL,
     dkim text NOT NULL,
     dmarc text NOT NULL,
+    senders bytea[] NOT NULL, -- digests of the domain of From and of those above it, with a secret key
+    summary bytea NOT NULL, -- sealed: author, subject, codes and links
     is_kept boolean NOT NULL, -- there was room for its content
     received_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
@@ -51,16 +54,46 @@ CREATE TABLE forwarding_messages (
     UNIQUE (account_id, alias_id, digest)
 );
 CREATE INDEX forwarding_messages_expired ON forwarding_messages (expires_at);
+CREATE INDEX forwarding_messages_listed ON forwarding_messages (account_id, alias_id, id);
+
+-- How many messages arrived for an account, for the requests that wait for one.
+CREATE TABLE forwarding_arrivals (
+    account_id uuid PRIMARY KEY,
+    arrivals bigint NOT NULL
+);
 
 CREATE TABLE forwarding_parts (
     account_id uuid NOT NULL,
     message_id uuid NOT NULL,
-    number smallint NOT NULL, -- 0: the whole message; from 1: attachments
+    number smallint NOT NULL, -- 0: the whole message; from 1: attachments; -1: what people read of it
     name bytea NOT NULL, -- of the file; sealed
     content bytea NOT NULL, -- sealed
     PRIMARY KEY (account_id, message_id, number),
     FOREIGN KEY (account_id, message_id) REFERENCES forwarding_messages (account_id, id) ON DELETE CASCADE
 );
+
+-- Answers of programs to messages. The record stays without its text, and counts, until after its message is gone.
+CREATE TABLE forwarding_answers (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    alias_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    key_id uuid NOT NULL, -- key or connection that answered
+    digest bytea NOT NULL, -- of the text: a repeated request sends nothing
+    correspondent bytea NOT NULL, -- digest of the address, with a secret key
+    day date NOT NULL, -- in UTC
+    draft bytea, -- sealed; null after the last attempt
+    status text NOT NULL CHECK (status IN ('queued', 'sent', 'failed')),
+    attempts int NOT NULL,
+    code text, -- of the last attempt
+    next_try_at timestamptz, -- null after the last attempt
+    created_at timestamptz NOT NULL,
+    sent_at timestamptz,
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, message_id, digest)
+);
+CREATE INDEX forwarding_answers_due ON forwarding_answers (next_try_at) WHERE next_try_at IS NOT NULL;
+CREATE INDEX forwarding_answers_by_age ON forwarding_answers (day);
 
 CREATE VIEW forwarding_aliases AS
 SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, alias.status = 'active' AS is_active,

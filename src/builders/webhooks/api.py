@@ -37,7 +37,7 @@ from builders.webhooks.errors import (
     WebhookLimit,
     WebhookNotFound,
 )
-from builders.webhooks.feed import FeedPage
+from builders.webhooks.feed import LONGEST_WAIT_S, FeedPage
 from builders.webhooks.records import (
     AttemptedDelivery,
     CatalogEvent,
@@ -200,8 +200,6 @@ async def list_events() -> Listing[CatalogEvent]:
     """List every event that a destination can select, with its schema and an example of a payload."""
     return Listing(items=catalog.list_catalog())
 
-
-LONGEST_WAIT_S = 20
 
 feed_router = Router(prefix="/v1/events", tags=["webhooks"])
 Types = Annotated[

@@ -7,12 +7,12 @@ too (decision 0016).
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
@@ -138,23 +138,38 @@ MAX_ACCOUNT_WAITERS = maximums.declare(
     "event_waiters",
     8,
     of="account",
-    counts="Requests that wait for events, in each process.",
+    counts="Requests that wait for events or mail, in each process.",
     code="too_many_waiters",
 )
 MAX_WAITERS = 1_000  # of all accounts
+LONGEST_WAIT_S = 20  # of a request
 POLL_INTERVAL_S = 0.25  # between queries while requests wait
 
 _log = log.get_logger()
 
 
+class Heads(Protocol):
+    """A statement that returns a number of each of these accounts, which grows when it has something new."""
+
+    async def __call__(self, conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, int]:
+        """Return the numbers."""
+
+
+async def _list_heads(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, int]:
+    return await store.list_heads(conn, account_ids=account_ids)
+
+
 class FeedWaiters:
-    """The waiting requests of a process, by account; they hold no connection."""
+    """The waiting requests of a process, by account, for events or for what another statement counts.
+
+    They hold no connection.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.max_waiters, self.max_account_waiters = MAX_WAITERS, MAX_ACCOUNT_WAITERS
         self.poll_interval_s = POLL_INTERVAL_S
-        self._waiting: defaultdict[UUID, dict[asyncio.Future[bool], int]] = defaultdict(dict)
+        self._waiting: defaultdict[UUID, dict[asyncio.Future[bool], tuple[Heads, int]]] = defaultdict(dict)
         self._looking: asyncio.Task[None] | None = None  # while requests wait
         self._is_closed = False
         self.count = 0  # of waiting requests
@@ -179,8 +194,10 @@ class FeedWaiters:
             for future in waiting:
                 _settle(future, newer=False)
 
-    async def wait(self, account_id: UUID, *, after: int, timeout_s: float) -> bool:
-        """Return True as soon as the account has an entry after the position, False when the time is over.
+    async def wait(self, account_id: UUID, *, after: int, timeout_s: float, heads: Heads = _list_heads) -> bool:
+        """Return True as soon as the number of the account is greater, False when the time is over.
+
+        By default it is the position in its feed.
 
         Raise TooManyWaiters, FeedBusy.
         """
@@ -196,7 +213,7 @@ class FeedWaiters:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[bool] = loop.create_future()
         timer = loop.call_later(timeout_s, _settle, future)
-        self._waiting[account_id][future] = after
+        self._waiting[account_id][future] = heads, after
         self.count += 1
         if self._looking is None:
             # In an empty context: the current one belongs to the request of the first caller.
@@ -219,15 +236,19 @@ class FeedWaiters:
             self._looking = None
 
     async def _look(self) -> None:
+        wanted = defaultdict[Heads, set[UUID]](set)
+        for account_id, waiting in self._waiting.items():
+            for heads, _ in waiting.values():
+                wanted[heads].add(account_id)
         try:
             async with self._database.connection() as conn:
-                heads = await store.list_heads(conn, account_ids=self._waiting.keys())
+                found = {heads: await heads(conn, account_ids=ids) for heads, ids in wanted.items()}
         except (DatabaseUnavailable, DatabaseBusy):
             _log.warning("feed_waiters_delayed", waiting=self.count)
             return
-        for account_id, head in heads.items():
-            for future, after in self._waiting.get(account_id, {}).items():
-                if head > after:
+        for account_id, waiting in self._waiting.items():
+            for future, (heads, after) in waiting.items():
+                if found.get(heads, {}).get(account_id, after) > after:
                     _settle(future, newer=True)
 
 

@@ -21,7 +21,7 @@ from builders.forwarding.mail_filter import MailFilter
 from builders.forwarding.mail_server import RETURN
 from builders.forwarding.recipients import Recipients
 from tests.forwarding.conftest import OPERATOR, serving
-from tests.forwarding.lmtp import OWN_DOMAIN
+from tests.forwarding.lmtp import OWN
 from tests.forwarding.system.chain import (
     AUTHOR,
     AUTHOR_IP,
@@ -148,9 +148,7 @@ async def chain(names: Names, recipients: Recipients, service: Service) -> Async
     await run("postfix", "start")
     async with serving(recipients, SOCKET):
         state = service.api.state
-        handler = Handler(
-            MailFilter(state.database, state.keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=RETURN)
-        )
+        handler = Handler(MailFilter(state.database, state.keyring, host=HOST, own=OWN, returns_to=RETURN))
         server = await asyncio.get_running_loop().create_unix_server(handler.protocol, FILTER_SOCKET)
         await run("chmod", "666", SOCKET, FILTER_SOCKET)
         for port in (10001, 10002, 11332):

@@ -21,6 +21,7 @@ OTHERS = {
     "DELETE /v1/aliases/{alias_id}/correspondents/{correspondent_id}": "as above",
     "PUT /v1/aliases/{alias_id}/receive-as-event": "only a person can do it; a manifest leaves the rule as it is",
     "DELETE /v1/aliases/{alias_id}/receive-as-event": "as above; a program may give its access up",
+    "POST /v1/aliases/{alias_id}/mail/{message_id}/reply": "an answer is no resource: `direct_sends` refuses it",
     "POST /v1/aliases/destinations/confirm/page": "the recipient's button, without credentials",
 }
 CHANGES = sorted(

@@ -60,6 +60,7 @@ policies = st.builds(
     approvals=st.integers(1, 2),
     own_plans=st.sampled_from(Permit),
     direct_writes=st.sampled_from(Permit),
+    direct_sends=st.sampled_from(Permit),
 )
 
 
@@ -78,7 +79,11 @@ def changes(draw: st.DrawFn) -> Change:
 def pairs(draw: st.DrawFn) -> tuple[ApprovalPolicy, ApprovalPolicy]:
     """Two policies that differ in a member or two: any others are rarely comparable."""
     current, other = draw(policies), draw(policies)
-    members = draw(st.sets(st.sampled_from(["require", "approvals", "own_plans", "direct_writes"]), max_size=1))
+    members = draw(
+        st.sets(
+            st.sampled_from(["require", "approvals", "own_plans", "direct_writes", "direct_sends"]), max_size=1
+        )
+    )
     parts = draw(st.sets(st.sampled_from(["amount_over", "deletes", "kinds", "projects"]), max_size=2))
     changed = replace(current.when, **{name: getattr(other.when, name) for name in parts})
     return current, replace(current, when=changed, **{name: getattr(other, name) for name in members})
@@ -95,6 +100,7 @@ def test_a_policy_that_tightens_stops_what_the_current_one_stops(
     assume(tightens(policy, current=current))
     assert is_stopped(policy, change, people) or not is_stopped(current, change, people)
     assert policy.direct_writes is Permit.REFUSE or current.direct_writes is Permit.ALLOW
+    assert policy.direct_sends is Permit.REFUSE or current.direct_sends is Permit.ALLOW
 
 
 def add(some: Mapping[str, Money], more: Mapping[str, Money]) -> Mapping[str, Money]:
@@ -166,6 +172,13 @@ def test_a_policy_is_stored_and_read_without_a_change(policy: ApprovalPolicy) ->
             False,
             id="direct writes although always is stricter",
         ),
+        pytest.param(
+            replace(NEVER, direct_sends=Permit.REFUSE),
+            ALWAYS,
+            False,
+            id="direct sends although always is stricter",
+        ),
+        pytest.param(NEVER, replace(NEVER, direct_sends=Permit.REFUSE), True, id="no direct sends"),
     ],
 )
 def test_a_change_tightens_or_loosens(current: ApprovalPolicy, policy: ApprovalPolicy, expected: bool) -> None:

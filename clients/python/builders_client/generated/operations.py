@@ -45,6 +45,15 @@ _ALL = (
         replies={201: ("application/json",)},
     ),
     Operation(
+        "aliases_answer_message",
+        "aliases",
+        "answer_message",
+        "POST",
+        "/v1/aliases/{alias_id}/mail/{message_id}/reply",
+        scope="mail:read",
+        keyed=True,
+    ),
+    Operation(
         "aliases_change",
         "aliases",
         "change",
@@ -113,7 +122,6 @@ _ALL = (
         "GET",
         "/v1/aliases/{alias_id}/mail/{message_id}",
         scope="mail:read",
-        replies={200: ("application/octet-stream",)},
     ),
     Operation(
         "aliases_get_reception",
@@ -154,6 +162,14 @@ _ALL = (
         "GET",
         "/v1/aliases/{alias_id}/mail",
         scope="aliases:read",
+    ),
+    Operation(
+        "aliases_list_messages",
+        "aliases",
+        "list_messages",
+        "GET",
+        "/v1/aliases/{alias_id}/mail/messages",
+        scope="mail:read",
     ),
     Operation(
         "aliases_release",

@@ -174,6 +174,13 @@ class ApprovalRequired(Problem):
     remedy = "Ask a person to decide at `review_url`, and repeat the request when the event plan.approved arrives."
 
 
+class SendingRefused(Problem):
+    """The approval policy of the account lets no program send mail."""
+
+    status, code = 403, "sending_refused"
+    remedy = "A person can send it, or change the policy: PUT /v1/sandbox/approval-policy."
+
+
 class Authenticate(Protocol):
     """Verifies a credential; the identity package implements it."""
 
@@ -206,6 +213,13 @@ class RequirePlan(Protocol):
         """Raise ApprovalRequired if the policy of the account refuses direct changes."""
 
 
+class RequireSending(Protocol):
+    """Refuses that programs send mail; the package `plans` implements it."""
+
+    async def __call__(self, *, account_id: UUID) -> None:
+        """Raise SendingRefused if the policy of the account refuses it."""
+
+
 async def audit_refusal(refusal: Problem, request: Request, *, operation: str) -> None:
     """Write the audit entry of a refusal with `audited_for`. An error of this does not replace the refusal."""
     caller: Caller | None = request.scope.get(CALLER)
@@ -228,6 +242,7 @@ class ScopeRequirement:
     support: Collection[str] | None
     permission: str | None
     is_plannable: bool = False
+    is_sending: bool = False
 
     @property
     def described(self) -> dict[str, str]:
@@ -302,6 +317,9 @@ class ScopeRequirement:
         if self.is_plannable and caller.is_live and not is_person and request.method not in _SAFE:
             require_plan: RequirePlan = request.app.state.require_plan
             await require_plan(account_id=caller.account_id)
+        if self.is_sending and caller.is_live and not is_person:
+            require_sending: RequireSending = request.app.state.require_sending
+            await require_sending(account_id=caller.account_id)
 
     def require_settable(self, sent: Iterable[object]) -> None:
         """Refuse members that a support session may not set. Raise ImpersonationForbidden."""
@@ -337,6 +355,7 @@ def needs(
     support: Collection[str] | None = None,
     permission: str | None = None,
     plannable: bool = False,
+    sends: bool = False,
 ) -> Any:  # Depends has no public type
     """Return the dependency, for Annotated, that requires a scope of the caller; `fresh` ignores the cache.
 
@@ -345,10 +364,16 @@ def needs(
     A support session may change nothing, unless `support` lists the members of the body that it may set. No such
     member may decide where mail, events or credentials are sent. `permission` names what a dependency on this one
     requires besides, such as of the role in a team. `plannable`: a manifest can describe the resource, so the
-    approval policy of the account can refuse that a program changes it directly.
+    approval policy of the account can refuse that a program changes it directly. `sends`: it can refuse that a
+    program sends this mail.
     """
     of_people = (PersonRequired, FreshSignInRequired) if scope == APPROVE else ()
-    refusals = (*_REFUSALS, *of_people, *([ApprovalRequired] if plannable else []))
+    refusals = (
+        *_REFUSALS,
+        *of_people,
+        *([ApprovalRequired] if plannable else []),
+        *([SendingRefused] if sends else []),
+    )
     does = effect_of(scope, declared=effect, of_people=APPROVE)
-    requirement = ScopeRequirement(scope, does, fresh, support, permission, plannable)
+    requirement = ScopeRequirement(scope, does, fresh, support, permission, plannable, sends)
     return Depends(refuses(*refusals)(requirement))

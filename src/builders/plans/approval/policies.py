@@ -13,7 +13,7 @@ from builders.identity import accounts, people
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.http.callers import ApprovalRequired
+from builders.kit.http.callers import ApprovalRequired, SendingRefused
 from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -68,6 +68,14 @@ async def require_plan(database: Database, *, account_id: UUID) -> None:
         )
 
 
+async def require_sending(database: Database, *, account_id: UUID) -> None:
+    """Raise SendingRefused if the policy of an account refuses that a program sends mail."""
+    async with database.connection() as conn:
+        policy = await store.get_policy(conn, account_id=account_id)
+    if policy.direct_sends is Permit.REFUSE:
+        raise SendingRefused
+
+
 async def check_deciders(conn: Conn, *, account_id: UUID) -> None:
     """Raise DecidersTooFew unless the deciders of an account can satisfy its policy."""
     policy = await store.get_policy(conn, account_id=account_id)
@@ -96,6 +104,7 @@ class PolicyRequest:
     approvals: int
     own_plans: Permit | None  # None: by the number of deciders
     direct_writes: Permit
+    direct_sends: Permit
     deciders: Collection[UUID] | None  # None: all who have the permission
 
     def policy(self, people: Sequence[Decider]) -> ApprovalPolicy:
@@ -106,6 +115,7 @@ class PolicyRequest:
             approvals=self.approvals,
             own_plans=self.own_plans or (Permit.ALLOW if len(people) == 1 else Permit.REFUSE),
             direct_writes=self.direct_writes,
+            direct_sends=self.direct_sends,
         )
 
 

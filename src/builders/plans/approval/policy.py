@@ -58,6 +58,7 @@ class ApprovalPolicy:
     approvals: int = 1
     own_plans: Permit = Permit.ALLOW  # whether the account itself counts as a decider about its plans
     direct_writes: Permit = Permit.ALLOW  # of resources that a manifest can describe
+    direct_sends: Permit = Permit.ALLOW  # of mail
 
 
 POLICY = TypeAdapter(ApprovalPolicy)  # its stored form
@@ -162,6 +163,8 @@ def tightens(policy: ApprovalPolicy, *, current: ApprovalPolicy) -> bool:
     """
     if current.direct_writes is Permit.REFUSE and policy.direct_writes is Permit.ALLOW:
         return False
+    if current.direct_sends is Permit.REFUSE and policy.direct_sends is Permit.ALLOW:
+        return False
     return all(
         is_stopped(policy, change, approvers)
         for change in _list_least(current, policy)
@@ -206,8 +209,10 @@ def describe(policy: ApprovalPolicy) -> tuple[str, ...]:
     people = "1 person approves." if policy.approvals == 1 else f"{policy.approvals} people approve."
     own = "does not approve" if policy.own_plans is Permit.REFUSE else "may approve"
     direct = "refused" if policy.direct_writes is Permit.REFUSE else "allowed"
+    sends = "refused" if policy.direct_sends is Permit.REFUSE else "allowed"
     return (
         required[policy.require],
         *([people, f"The account itself {own} its plans."] if policy.require is not Requirement.NEVER else []),
         f"Direct changes by keys and tokens are {direct}.",
+        f"Mail that keys and tokens send is {sends}.",
     )

@@ -94,6 +94,10 @@ class SandboxApprovalPolicy(StrictBody):
             "change is 403 `approval_required`."
         ),
     ] = Permit.ALLOW
+    direct_sends: Annotated[
+        Permit,
+        doc("`refuse`: keys and connections send no mail from names; an answer is 403 `sending_refused`."),
+    ] = Permit.ALLOW
     deciders: Annotated[
         list[UUID] | None,
         Field(
@@ -122,6 +126,7 @@ class SandboxApprovalPolicy(StrictBody):
             approvals=self.approvals,
             own_plans=self.own_plans,
             direct_writes=self.direct_writes,
+            direct_sends=self.direct_sends,
             deciders=None if self.deciders is None else frozenset(self.deciders),
         )
 
@@ -198,6 +203,7 @@ class _PolicyReply(Reply):
     approvals: Annotated[int, doc("Number of people who must approve.")]
     own_plans: Annotated[Permit, doc("Whether the account itself counts as one of them.")]
     direct_writes: Annotated[Permit, doc("Whether keys and tokens change resources without a plan.")]
+    direct_sends: Annotated[Permit, doc("Whether keys and connections send mail from names.")]
     description: Annotated[list[str], doc("The policy as sentences.")]
 
 
@@ -234,5 +240,6 @@ def _members(policy: ApprovalPolicy) -> dict[str, object]:
         "approvals": policy.approvals,
         "own_plans": policy.own_plans,
         "direct_writes": policy.direct_writes,
+        "direct_sends": policy.direct_sends,
         "description": list(describe(policy)),
     }

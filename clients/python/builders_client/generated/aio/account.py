@@ -45,6 +45,8 @@ class AsyncAccount:
             "api_key.revoked",
             "reception.set",
             "reception.ended",
+            "mail.answered",
+            "mail.opened",
             "api_key.refused",
             "session.opened",
             "session.ended",

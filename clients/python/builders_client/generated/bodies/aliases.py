@@ -28,6 +28,15 @@ class AliasUpdate(TypedDict):
     """Whether destinations may answer mail with the name as the sender."""
 
 
+class AnswerCreate(TypedDict):
+    """An answer to the author of a message: `text` or `html`. Unknown members are refused."""
+
+    text: NotRequired[str | None]
+    """Plain text of the answer."""
+    html: NotRequired[str | None]
+    """HTML. It keeps no picture, form, style or script, and each link shows its host."""
+
+
 class CorrespondentCreate(TypedDict):
     """Someone to write to from a name."""
 
@@ -48,4 +57,6 @@ class ReceptionUpdate(TypedDict):
     webhook_id: str
     """The webhook that gets the event `alias.mail_received`; no other one does."""
     key_id: str
-    """The API key that reads the content; no other one does. It gets `mail:read`."""
+    """The API key or connection that reads the content; no other one does. It gets `mail:read`."""
+    may_reply: NotRequired[bool]
+    """Whether this key or connection answers the messages; `reply` of the name must be on, too."""

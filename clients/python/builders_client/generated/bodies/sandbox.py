@@ -212,6 +212,8 @@ class SandboxApprovalPolicy(TypedDict):
     """`refuse`: keys and tokens change names, domains, webhooks and projects by plans only; a direct change is 403
     `approval_required`.
     """
+    direct_sends: NotRequired[Literal["allow", "refuse"]]
+    """`refuse`: keys and connections send no mail from names; an answer is 403 `sending_refused`."""
     deciders: NotRequired[Sequence[str] | None]
     """Members of the team who keep the permission `approve_plans`; the others lose it. Required with the first
     policy other than `never` if there are such members.

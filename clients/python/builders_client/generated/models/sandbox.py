@@ -580,6 +580,8 @@ class ProposalReply(Model):
     """Whether the account itself counts as one of them. Known values: allow, refuse."""
     direct_writes: str
     """Whether keys and tokens change resources without a plan. Known values: allow, refuse."""
+    direct_sends: str
+    """Whether keys and connections send mail from names. Known values: allow, refuse."""
     description: list[str]
     """The policy as sentences."""
     id: str
@@ -690,6 +692,8 @@ class ApprovalPolicyReply(Model):
     """Whether the account itself counts as one of them. Known values: allow, refuse."""
     direct_writes: str
     """Whether keys and tokens change resources without a plan. Known values: allow, refuse."""
+    direct_sends: str
+    """Whether keys and connections send mail from names. Known values: allow, refuse."""
     description: list[str]
     """The policy as sentences."""
     proposal: ProposalReply | None

@@ -43,6 +43,8 @@ class Account:
             "api_key.revoked",
             "reception.set",
             "reception.ended",
+            "mail.answered",
+            "mail.opened",
             "api_key.refused",
             "session.opened",
             "session.ended",

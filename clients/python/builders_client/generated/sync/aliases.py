@@ -6,6 +6,7 @@ from typing import Literal, Unpack
 
 from builders_client.generated.bodies.aliases import (
     AliasUpdate,
+    AnswerCreate,
     CorrespondentCreate,
     DestinationResend,
     ReceptionUpdate,
@@ -23,6 +24,9 @@ from builders_client.generated.models.aliases import (
     DestinationReply,
     DestinationReplyPage,
     DestinationResent,
+    MailAnswerReply,
+    MailMessageDetail,
+    MailMessagesReply,
     MailReply,
     MailResultReply,
     ReceptionReply,
@@ -30,7 +34,7 @@ from builders_client.generated.models.aliases import (
 )
 from builders_client.generated.sync.pages import Pages
 from builders_client.generated.sync.sender import Sender
-from builders_client.values import File
+from builders_client.values import File, TimeLike
 
 
 class Aliases:
@@ -55,6 +59,33 @@ class Aliases:
         """
         return self._client.send(
             "aliases_add_correspondent", CorrespondentWritten, path={"alias_id": alias_id}, body=body
+        )
+
+    def answer_message(
+        self,
+        alias_id: str,
+        message_id: str,
+        **body: Unpack[AnswerCreate],
+    ) -> MailAnswerReply:
+        """Answer the author of a message from the name, with the key or connection that its rule allows to.
+
+        The answer goes to the address of From alone, if SPF or DKIM proved it, and never to a report or to
+        automatic, bulk or list mail. Subject and threading are those of the message. The same text again sends
+        nothing.
+
+        Requires the scope `mail:read`.
+
+        Errors: `alias_not_found`, `message_not_found`, `replies_disabled`, `message_unanswerable`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            message_id: Identifier of the message.
+        """
+        return self._client.send(
+            "aliases_answer_message",
+            MailAnswerReply,
+            path={"alias_id": alias_id, "message_id": message_id},
+            body=body,
         )
 
     def change(
@@ -181,8 +212,10 @@ class Aliases:
         self,
         alias_id: str,
         message_id: str,
-    ) -> File:
-        """Read a message that the name received (RFC 5322), within 72 hours, with the key of the rule.
+    ) -> MailMessageDetail:
+        """Read a message that the name received: its text as JSON if `Accept` names it, else the whole (RFC 5322).
+
+        Within 72 hours, for the key or connection that the rule names, and the person in a fresh session.
 
         Requires the scope `mail:read`.
 
@@ -193,7 +226,7 @@ class Aliases:
             message_id: Identifier of the message.
         """
         return self._client.send(
-            "aliases_get_message", File, path={"alias_id": alias_id, "message_id": message_id}
+            "aliases_get_message", MailMessageDetail, path={"alias_id": alias_id, "message_id": message_id}
         )
 
     def get_reception(
@@ -329,6 +362,41 @@ class Aliases:
             query={"limit": limit, "cursor": cursor},
         )
 
+    def list_messages(
+        self,
+        alias_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        from_: str | None = None,
+        since: TimeLike | None = None,
+        wait: int | None = None,
+    ) -> MailMessagesReply:
+        """List the messages that a name received, newest first, up to 50 on a page; can wait for one.
+
+        For the key or connection that the rule of the name names, and the person in a fresh session. With
+        `wait` only mail that arrives after the begin of the request counts; `since` of the reply continues the
+        wait.
+
+        Requires the scope `mail:read`.
+
+        Errors: `alias_not_found`, `reception_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+            from_: Only messages whose From is of this domain, or below it.
+            since: Only messages that arrived from this time on.
+            wait: Seconds to wait for a message if there is none.
+        """
+        return self._client.send(
+            "aliases_list_messages",
+            MailMessagesReply,
+            path={"alias_id": alias_id},
+            query={"limit": limit, "cursor": cursor, "from": from_, "since": since, "wait": wait},
+        )
+
     def release(
         self,
         alias_id: str,
@@ -370,17 +438,17 @@ class Aliases:
         alias_id: str,
         **body: Unpack[ReceptionUpdate],
     ) -> ReceptionWritten:
-        """Receive the mail to a name as events of one webhook, with content for one key.
+        """Receive the mail to a name as events of one webhook, with content for one key or connection.
 
         Only a person who signed in during the last ten minutes can do this. The mail is forwarded to the
         destinations, too. Mail that has a signature of the service's own domain, or names an address of it, is
         forwarded only. So a program gets no sign-in codes and approval links. It could if another server
-        forwards them to the name in base64, or without any trace of their origin: let no mailbox that gets them
-        forward to the name.
+        forwards them to the name without any trace of their origin: let no mailbox that gets them forward to
+        the name. The address that signs in at the account is refused.
 
         Requires the scope `plans:approve`.
 
-        Errors: `alias_not_found`.
+        Errors: `alias_not_found`, `sign_in_address`.
 
         Args:
             alias_id: Identifier of the alias.

@@ -93,6 +93,8 @@ rspamd_config:register_symbol({
       for _, each in ipairs(RESULTS) do
         table.insert(written, each[1] .. '=' .. result_of(task, each[2]))
       end
+      table.insert(written, 'author=' .. (author:match('^[%w%.%-_]+$') or ''))
+      table.insert(written, 'aligned=' .. (is_signed and 'pass' or 'none'))
       table.insert(written, 'domains=' .. table.concat(domains, ','))
       added['X-Builders-Results'] = table.concat(written, ' ')
       local allowed = task:get_symbol('DMARC_POLICY_ALLOW')
