@@ -14,6 +14,7 @@ from tests.browser import ACCEPT
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.console.visitor import Visitor
+from tests.forwarding.rules import mint, put_rule, receive
 from tests.plans import make
 from tests.plans.approval.make import ALWAYS, appoint, join_team, set_policy
 
@@ -48,6 +49,8 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
     "claim": ("claim?local_part=zoe&domain=nowhere.example", LIST),
     "names": ("names", LIST),
     "names/{alias_id}": ("names/{names}", ONE),
+    "mail/{alias_id}": ("mail/{names}", ONE._replace(support=403, sandbox=403)),  # the person in a fresh session
+    "mail/{alias_id}/{message_id}": ("mail/{names}/{message}", ONE._replace(support=403, sandbox=403)),
     "plans": ("plans", Row(decider=200, member=403, elsewhere=200)),
     "plans/{plan_id}": ("plans/{waiting}", Row(decider=200, member=403, elsewhere=404)),
     "promotions/{promotion_id}": ("promotions/{promotions}", ONE),
@@ -107,11 +110,14 @@ async def ids_of(
     await join_team(alice, erin, "manager")
     await appoint(alice, charlie)
     await set_policy(alice, **ALWAYS, deciders=[str(charlie.account.id)])
+    name, hook = {"id": everything["names"]}, {"id": everything["webhooks"]}
+    assert (await put_rule(alice, name, hook, await mint(alice))).status_code == 200
+    message = await receive(alice, everything["names"])
     planned = await make.plan(alice, make.alias(f"bea@{domain}", "private@example.net"))
     asked = (await alice.post("/v1/auth/device/authorize", json={"host": "ada-laptop"})).json()
     async with alice.browser() as browser:
         answer = await browser.post("/v1/auth/device/code", json={"user_code": asked["user_code"]})
-    return {**everything, "waiting": planned["id"], "machine": answer.json()["id"]}
+    return {**everything, "waiting": planned["id"], "machine": answer.json()["id"], "message": message}
 
 
 @pytest.fixture

@@ -106,6 +106,16 @@ PAGES = (
             "keys": "/v1/api-keys?limit=100",
         },
     ),
+    Page(
+        "mail/{alias_id}",
+        "messages.html",
+        {"messages": "/v1/aliases/{alias_id}/mail/messages", "name": "/v1/aliases/{alias_id}"},
+    ),
+    Page(
+        "mail/{alias_id}/{message_id}",
+        "message.html",
+        {"message": "/v1/aliases/{alias_id}/mail/{message_id}", "name": "/v1/aliases/{alias_id}"},
+    ),
     Page("plans", "plans.html", {"plans": "/v1/sandbox/plans", "requests": REQUESTS}, for_teams=True),
     Page(PLAN, "plan.html", {"plan": "/v1/sandbox/plans/{plan_id}"}, for_teams=True),
     Page("promotions/{promotion_id}", "promotion.html", {"promotion": "/v1/sandbox/promotions/{promotion_id}"}),
