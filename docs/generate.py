@@ -33,6 +33,7 @@ from builders.kit.db import migrations
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
+from builders.kit.mandates import toolset_of
 from builders.kit.process.settings import Settings
 from builders.portfolio.team import roles
 from builders.portfolio.team.records import TeamRole
@@ -106,12 +107,17 @@ def _bounds(field: FieldInfo) -> str:
 
 
 def scopes() -> str:
-    """Write each scope with the presets that hold it."""
+    """Write each scope with its toolset and the presets that hold it."""
     rows = [
-        (f"`{each.scope}`", each.description, *("yes" if preset in each.presets else "" for preset in Preset))
+        (
+            f"`{each.scope}`",
+            each.description,
+            "" if (toolset := toolset_of(each.scope)) is None else f"`{toolset}`",
+            *("yes" if preset in each.presets else "" for preset in Preset),
+        )
         for each in identity_scopes.CATALOG
     ]
-    return table(("Scope", "Allows to", *(f"`{preset}`" for preset in Preset)), rows)
+    return table(("Scope", "Allows to", "Toolset", *(f"`{preset}`" for preset in Preset)), rows)
 
 
 def error_codes() -> str:

@@ -12,6 +12,7 @@ OPERATIONS: dict[str, Json] = operations(published().document)
 
 AUTHORITY = {
     "account_confirm_decider",
+    "account_limit_machines",
     "aliases_end_reception",
     "aliases_set_reception",
     "api_keys_create",

@@ -53,6 +53,7 @@ ALLOWED = {
     "builders/kit/events/dispatcher.py:_claim": "as above",
     "builders/kit/events/dispatcher.py:_find_oldest_pending": "the age of the outbox is that of all accounts",
     "builders/identity/store/keys.py:prune_keys": "deletes old keys of all accounts",
+    "builders/identity/store/mandates.py:prune_uses": "deletes old uses of mandates of all accounts",
     "builders/plans/store.py:list_ended": "finds old promotions of all accounts",
     "builders/aliases/store/destinations.py:list_waiting": "finds accounts with destinations to ask",
     "builders/aliases/store/destinations.py:list_due": "as above",

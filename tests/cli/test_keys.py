@@ -148,6 +148,16 @@ def test_revoking_is_idempotent(builders: Cli, account: str) -> None:
     assert key["prefix"] in builders(*words).stdout
 
 
+def test_all_machines_of_an_account_are_stopped(builders: Cli, account: str) -> None:
+    created(builders, account)
+    created(builders, account)
+
+    assert json.loads(builders("keys", "stop", "--account", account, "--json").stdout) == {"revoked": 2}
+    assert all(
+        each["revoked_at"] for each in json.loads(builders("keys", "list", "--account", account, "--json").stdout)
+    )
+
+
 def test_a_key_of_another_account_is_not_revoked(builders: Cli, account: str) -> None:
     other = f"other-{account}"
     builders("accounts", "create", "--email", other)

@@ -192,13 +192,13 @@ async def revoke_key(scene: Scene) -> None:
     await scene.change("DELETE", f"/v1/api-keys/{scene.made['id']}")
 
 
-async def machine(scene: Scene) -> None:
-    asked = {"host": "ada-laptop", "scope": "developer_full"}
+async def machine(scene: Scene, scope: str = "developer_full") -> None:
+    asked = {"host": "ada-laptop", "scope": scope}
     scene.made = (await scene.alice.post("/v1/auth/device/authorize", json=asked)).json()
 
 
-async def opened_machine(scene: Scene) -> None:
-    await machine(scene)
+async def opened_machine(scene: Scene, scope: str = "developer_full") -> None:
+    await machine(scene, scope)
     async with scene.alice.browser() as browser:
         code = {"user_code": scene.made["user_code"]}
         scene.made = (await browser.post("/v1/auth/device/code", json=code)).json()
@@ -382,12 +382,20 @@ FORMS: Mapping[str, Shown] = {
         page="deliveries/{id}", prepare=delivery, meanwhile=delete_webhook, tells="was deleted"
     ),
     "key-mint": Shown(page="keys", typed={"label": "laptop"}),
+    "agent-mint": Shown(page="keys", typed={"label": "agent", "toolsets": "names"}),
     "key-rotate": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
     "key-revoke": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
     "keys-revoke": Shown(page="keys", prepare=key),
     "device-find": Shown(page="device", prepare=machine, typed={"user_code": "{user_code}"}),
     "device-approve": Shown(
         page="device/{id}", prepare=opened_machine, meanwhile=deny_machine, tells="was decided or has expired"
+    ),
+    "device-agent": Shown(
+        page="device/{id}",
+        prepare=lambda scene: opened_machine(scene, "developer_full agent"),
+        typed={"toolsets": "names"},
+        meanwhile=deny_machine,
+        tells="was decided or has expired",
     ),
     "device-deny": Shown(
         page="device/{id}", prepare=opened_machine, meanwhile=deny_machine, tells="was decided or has expired"

@@ -183,6 +183,7 @@ async def test_a_policy_is_set_on_its_page(visit: Visit, alice: Person) -> None:
         "deletes": True,
         "kinds": ["alias"],
         "projects": [],
+        "outward": False,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from builders.kit.values import clock
+from tests.browser import OWN
 from tests.cast import Client, Person
 from tests.console.visitor import Visitor, fields_of, heading
 
@@ -54,6 +55,23 @@ async def test_a_person_chooses_the_keys(browser: Visitor, anyone: Client) -> No
 
     kinds = [(each["key_kind"], each["preset"]) for each in await collect(anyone, codes)]
     assert kinds == [("test", "developer_full"), ("test", "domainer_full"), ("live", "domainer_full")]
+
+
+async def test_a_person_gives_an_agent_a_mandate(browser: Visitor, anyone: Client) -> None:
+    codes = await ask(anyone, scope="developer_full agent")
+    shown = await typed(browser, codes["user_code"])
+    await browser.submit(shown, "device-agent", toolsets=["names"])
+    [key] = await collect(anyone, codes)
+    assert (key["mandate"]["toolsets"], key["mandate"]["read_only"]) == (["names"], True)
+
+
+async def test_an_agent_gets_no_key_without_a_mandate(browser: Visitor, anyone: Client) -> None:
+    codes = await ask(anyone, scope="developer_full agent")
+    request_id = (await typed(browser, codes["user_code"])).url.path.rpartition("/")[2]
+    body = {"decision": "approve", "test_presets": ["developer_full"]}
+    headers = {"Origin": OWN, "Accept": "application/json"}
+    answer = await browser.post(f"{DEVICE}/requests/{request_id}/decision", json=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_mandate")
 
 
 async def test_a_live_key_is_never_chosen_beforehand(browser: Visitor, anyone: Client) -> None:

@@ -168,6 +168,36 @@ async def test_a_minted_key_works(browser: Visitor) -> None:
         assert (await program.get("/v1/me")).status_code == 200
 
 
+async def test_the_page_of_keys_offers_a_mandate_first_and_full_presets_last(browser: Visitor) -> None:
+    text = (await browser.open("/console/keys")).text
+    assert text.index("Mint a key for an agent") < text.index("Mint a key with all rights")
+
+
+async def test_a_key_is_minted_with_a_mandate(browser: Visitor, alice: Person) -> None:
+    typed = {"label": "agent", "toolsets": ["names", "plans"], "max_total_per_plan": "20.00 USD"}
+    page = await browser.submit(await browser.open("/console/keys"), "agent-mint", **typed)
+    assert "svc_test_" in page.text
+    [made] = [each for each in (await alice.get("/v1/api-keys")).json()["items"] if each["label"] == "agent"]
+    assert made["mandate"]["toolsets"] == ["names", "plans"]
+    assert made["mandate"]["read_only"]
+    assert made["mandate"]["max_total_per_plan"] == [{"amount": "20.00", "currency": "USD"}]
+    assert made["expires_at"]
+
+
+@pytest.mark.parametrize("days", ["0", "3651", "soon"])
+async def test_a_key_without_a_number_of_days_is_not_minted(browser: Visitor, days: str) -> None:
+    typed = {"label": "agent", "toolsets": ["names"], "days": days}
+    page = await browser.submit(await browser.open("/console/keys"), "agent-mint", **typed)
+    assert page.status_code == 422
+    assert "Write a number of days" in page.text
+
+
+async def test_a_mandate_without_a_toolset_is_explained(browser: Visitor) -> None:
+    page = await browser.submit(await browser.open("/console/keys"), "agent-mint", label="agent")
+    assert page.status_code == 422
+    assert 'class="error"' in page.text
+
+
 async def test_a_value_that_is_another_path_is_refused(browser: Visitor, alice: Person) -> None:
     made = await webhooks.create(alice)
     page = await browser.open(f"/console/webhooks/{made['id']}")

@@ -51,6 +51,7 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
         "slot, locked",
         "promotions of the plan and the slot, after the lock",
         "account: its address is verified",
+        "key, after the lock: none that was revoked starts anything",
         "policy and decisions, after the lock",
         "amount without an approval",
         "skeletons, locked in one order",

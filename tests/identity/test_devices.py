@@ -460,9 +460,10 @@ async def test_the_account_gets_one_notice(
 async def test_waiting_machines_are_bounded(anyone: Client, conn: Conn) -> None:
     fill = """
         INSERT INTO identity_devices_requests
-            (id, device_code_hash, user_code_hash, host, address, presets, asks_live, expires_at, interval_s)
+            (id, device_code_hash, user_code_hash, host, address, presets, asks_live, asks_agent, expires_at,
+             interval_s)
         SELECT gen_random_uuid(), uuid_send(gen_random_uuid()), uuid_send(gen_random_uuid()), 'x', '', '{}', false,
-               %s, 5
+               false, %s, 5
         FROM generate_series(1, %s)
     """
     await conn.execute(fill, [clock.now() + timedelta(minutes=5), MAX_OPEN])

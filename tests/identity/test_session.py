@@ -25,6 +25,7 @@ async def test_a_live_key_is_described_without_its_secret(alice: Person) -> None
         },
         "actor": {"type": "key", "id": said["key"]["id"], "label": "alice live"},
         "key": {"id": said["key"]["id"], "label": "alice live", "kind": "live", "preset": "developer_full"},
+        "mandate": None,
         "session": None,
         "scopes": scopes.PRESET_SCOPES[Preset.DEVELOPER_FULL],
         "mode": "live",

@@ -659,6 +659,12 @@ class LiveKeyRequired(ForbiddenError):
     code = "live_key_required"
 
 
+class MandateExceeded(ForbiddenError):
+    """The mandate of the credentials does not allow this."""
+
+    code = "mandate_exceeded"
+
+
 class ManifestTooLarge(TooLargeError):
     """The manifest is too large."""
 
@@ -1228,6 +1234,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "last_owner": LastOwner,
     "link_altered": LinkAltered,
     "live_key_required": LiveKeyRequired,
+    "mandate_exceeded": MandateExceeded,
     "manifest_too_large": ManifestTooLarge,
     "media_type_unsupported": MediaTypeUnsupported,
     "member_not_found": MemberNotFound,

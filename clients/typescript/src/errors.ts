@@ -561,6 +561,11 @@ export class LiveKeyRequired extends ForbiddenError {
   declare readonly code: "live_key_required";
 }
 
+/** The mandate of the credentials does not allow this. */
+export class MandateExceeded extends ForbiddenError {
+  declare readonly code: "mandate_exceeded";
+}
+
 /** The manifest is too large. */
 export class ManifestTooLarge extends TooLargeError {
   declare readonly code: "manifest_too_large";
@@ -1055,6 +1060,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   last_owner: LastOwner,
   link_altered: LinkAltered,
   live_key_required: LiveKeyRequired,
+  mandate_exceeded: MandateExceeded,
   manifest_too_large: ManifestTooLarge,
   media_type_unsupported: MediaTypeUnsupported,
   member_not_found: MemberNotFound,

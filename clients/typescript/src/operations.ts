@@ -5,6 +5,8 @@ import type { Called, Operation } from "./types.js";
 
 export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "POST /v1/account/deciders/{decider_id}/confirm": {"id": "account_confirm_decider", "scope": "plans:approve", "keyed": true, "portfolio": true},
+  "GET /v1/account/machines": {"id": "account_get_machines", "scope": "account:read"},
+  "PUT /v1/account/machines": {"id": "account_limit_machines", "scope": "plans:approve", "required": ["max_total_per_30_days"]},
   "GET /v1/account/audit": {"id": "account_list_audit", "scope": "account:read", "items": "items"},
   "GET /v1/account/deciders": {"id": "account_list_deciders", "scope": "account:read", "portfolio": true},
   "POST /v1/aliases/{alias_id}/correspondents": {"id": "aliases_add_correspondent", "scope": "aliases:write", "keyed": true, "required": ["email"], "replies": {"201": ["application/json"]}},

@@ -40,9 +40,16 @@ for _other in ("names", "addresses", "mailboxes"):
     router.suggest(f"/v1/{_other}", meant="")
 Reader = Annotated[Caller, needs("aliases:read")]
 Writer = Annotated[
-    Caller, needs("aliases:write", effect=Effect.OUTWARD, support=schemas.SUPPORT_MEMBERS, plannable=True)
+    Caller,
+    needs(
+        "aliases:write",
+        effect=Effect.OUTWARD,
+        support=schemas.SUPPORT_MEMBERS,
+        plannable=True,
+        checks_target=True,
+    ),
 ]
-Releaser = Annotated[Caller, needs("aliases:write", effect=Effect.DELETE, plannable=True)]
+Releaser = Annotated[Caller, needs("aliases:write", effect=Effect.DELETE, plannable=True, checks_target=True)]
 # A support session can send another confirmation, but cannot change the destination.
 Resender = Annotated[Caller, needs("aliases:write", effect=Effect.WRITE, support=("email",))]
 router.refuse(
@@ -129,6 +136,7 @@ async def change(
         actor=caller.actor,
         expected=if_match,
         patch=body.values(),
+        mandate=caller.mandate,
     )
     return _tagged(changed)
 
@@ -152,6 +160,7 @@ async def release(
         expected=if_match,
         quarantine=timedelta(days=settings.quarantine_days),
         cooling_off=timedelta(hours=settings.cooling_off_hours),
+        mandate=caller.mandate,
     )
     terms = await billing.get_released_terms(conn, account_id=caller.account_id, alias=released)
     return _tagged(schemas.release_of(released, terms))

@@ -19,7 +19,7 @@ from uuid import UUID
 from builders.aliases.errors import PricesChanged
 from builders.aliases.records import Alias, AliasSpec, Claim, Name, PriceInterval
 from builders.aliases.store import billing as store
-from builders.identity import accounts
+from builders.identity import accounts, mandates
 from builders.invoices import issuance
 from builders.invoices.issuance import PaidPeriod
 from builders.invoices.records import Charge, InvoiceStatus, NewInvoice, NewLine, Seller
@@ -122,8 +122,24 @@ async def renew_aliases(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
         new = NewInvoice(
             is_test=False, seller=seller, lines=lines, currency=currency, due_at=max(first, now + TO_PAY)
         )
-        await issuance.issue(conn, account_id=account_id, new=new)
+        invoice = await issuance.issue(conn, account_id=account_id, new=new)
+        await _count_for_buyers(conn, account_id=account_id, invoice_id=invoice.id, lines=lines)
     return len(due)
+
+
+async def _count_for_buyers(conn: Conn, *, account_id: UUID, invoice_id: UUID, lines: Sequence[NewLine]) -> None:
+    """Count the renewals of names that machines bought on what their mandates allow."""
+    clients = await store.list_buyers(conn, account_id=account_id, alias_ids=[each.alias_id for each in lines])
+    owed: dict[str, Money] = {}
+    for line in lines:
+        if line.alias_id is not None and (client := clients.get(line.alias_id)) is not None:
+            owed[client] = line.unit_amount + owed.get(client, Money.zero(line.unit_amount.currency))
+    await mandates.count_renewals(conn, account_id=account_id, invoice_id=invoice_id, owed=owed)
+
+
+async def note_buyer(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], client: str) -> None:
+    """Remember that a machine buys these names under its mandate."""
+    await store.note_buyer(conn, account_id=account_id, alias_ids=alias_ids, client=client)
 
 
 async def list_reclaims(

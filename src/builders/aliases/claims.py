@@ -51,6 +51,7 @@ from builders.kit.events.outbox import Event
 from builders.kit.http.callers import ImpersonationForbidden
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import PageRequest
+from builders.kit.mandates import Mandate
 from builders.kit.pages import Page
 from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
@@ -315,15 +316,18 @@ async def update_alias(
     actor: Actor,
     expected: WriteCondition,
     patch: Mapping[str, Any],
+    mandate: Mandate | None = None,
 ) -> Alias:
     """Change an alias, and publish alias.updated, unless the patch changes nothing; return the alias.
 
-    Raise AliasNotFound, VersionMismatch, AliasSuspended, AliasReleased, Invalid for a forwarding loop, and
-    ImpersonationForbidden for other destinations in a support session.
+    Raise AliasNotFound, VersionMismatch, AliasSuspended, AliasReleased, Invalid for a forwarding loop,
+    ImpersonationForbidden for other destinations in a support session, and MandateExceeded.
     """
     await store.lock_routes(conn, account_id=account_id)
     before = await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
     expected.check(of=before.id, version=before.version)
+    if mandate is not None:
+        mandate.require_project(before.project_id)
     if before.status is AliasStatus.SUSPENDED:
         raise AliasSuspended(
             "A suspended alias cannot be changed.",
@@ -338,6 +342,9 @@ async def update_alias(
         return before
     if wanted.destinations != current.destinations:
         _check_actor(actor, "change destinations")
+        if mandate is not None:
+            added = set(wanted.destinations) - set(current.destinations)
+            mandate.require_known(await confirmations.list_new(conn, account_id=account_id, emails=added))
         await _check_loops(conn, realm, account_id, before, wanted)
     await update_aliases(conn, account_id=account_id, changes=[wanted])
     return await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
@@ -353,14 +360,17 @@ async def release_alias(
     expected: WriteCondition,
     quarantine: timedelta,
     cooling_off: timedelta,
+    mandate: Mandate | None = None,
 ) -> Alias:
     """Release an alias, and publish alias.deleted, unless it was released before; return the alias.
 
     Withdraw the charges for later periods, and all charges of the claim within the cooling-off period. Raise
-    AliasNotFound, VersionMismatch, AliasSuspended for an alias that the operator suspended, and
-    ImpersonationForbidden in a support session.
+    AliasNotFound, VersionMismatch, AliasSuspended for an alias that the operator suspended,
+    ImpersonationForbidden in a support session, and MandateExceeded.
     """
     before = await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
+    if mandate is not None:
+        mandate.require_project(before.project_id)
     if before.status is AliasStatus.DELETED:
         return before
     expected.check(of=before.id, version=before.version)

@@ -78,6 +78,16 @@ async def choose_terms(conn: Conn, *, account_id: UUID) -> Terms:
     return Terms(own=own, verified_at=now if is_sandbox else None, wanted_at=now if is_live else None, now=now)
 
 
+async def list_new(conn: Conn, *, account_id: UUID, emails: Collection[str]) -> set[str]:
+    """Return those of the addresses that are new to the account: nobody confirmed them, and it is not its own."""
+    if not emails:
+        return set()
+    readers = {each.lower() for each in emails}
+    known = await store.list_confirmed(conn, account_id=account_id, readers=readers)
+    known |= {(await choose_terms(conn, account_id=account_id)).own or ""}
+    return {each for each in emails if each.lower() not in known}
+
+
 async def set_catch_alls(conn: Conn, *, account_id: UUID, destinations: Mapping[str, str | None]) -> None:
     """Forward the mail to all other names of each domain, or end that; a new recipient has to confirm.
 

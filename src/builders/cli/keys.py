@@ -12,6 +12,7 @@ from builders.identity import keys as identity_keys, sessions
 from builders.identity.records import MAX_LABEL, Account, KeyKind, Preset, SessionKind
 from builders.kit.callers import OPERATOR
 from builders.kit.values import ids
+from builders.plans.promotion import on_approval  # noqa: F401 - it ends what machines wait for
 
 MAX_TOKEN_MINUTES = 12 * 60
 _HEAD = ("ID", "KEY", "PRESET", "STATE", "LABEL")
@@ -88,7 +89,8 @@ def _cells(key: commands.Item) -> Sequence[str]:
     state = f"revoked {key['revoked_at']}" if key["revoked_at"] else "active"
     if key["expires_at"] and not key["revoked_at"]:
         state = f"until {key['expires_at']}"
-    return key["id"], f"{key['prefix']}…{key['last4']}", key["preset"], state, key["label"]
+    shown = f"{key['prefix']}…{key['last4']}" if key["prefix"] else key["client_name"]
+    return key["id"], shown, key["preset"] or "connection", state, key["label"]
 
 
 @keys.command()
@@ -101,6 +103,15 @@ async def revoke(session: commands.Session, account: Account, key_id: str) -> co
         session.conn, account_id=account.id, key_id=ids.parse(key_id), revoked_by=KeyKind.LIVE, actor=OPERATOR
     )
     return commands.Output(key, f"Revoked {key.prefix}…{key.last4} ({commands.plain(key.label)}).")
+
+
+@keys.command()
+@commands.account_option
+@commands.writes
+async def stop(session: commands.Session, account: Account) -> commands.Output:
+    """Stop all machines of an account: revoke its keys and connections, and end promotions that wait."""
+    revoked = await identity_keys.revoke_all(session.conn, account_id=account.id, actor=OPERATOR)
+    return commands.Output({"revoked": len(revoked)}, f"Revoked {len(revoked)} keys and connections.")
 
 
 @click.command()

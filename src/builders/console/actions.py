@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.console import approval, edits, fixes, imports, manifests, notices, portfolio, registrars
+from builders.console import approval, edits, fixes, imports, mandates, manifests, notices, portfolio, registrars
 from builders.console.amounts import as_amount
 from builders.console.calls import Answer, Api, Call, fill, is_money
 from builders.console.forms import ETAG, KEY, Sent, as_integer
@@ -91,6 +91,9 @@ ACTIONS: Mapping[str, Action] = {
     ),
     "webhook-replay": Action("POST", "/v1/notifications/webhooks/{webhook_id}/replay", notices.of_replay),
     "delivery-retry": Action("POST", "/v1/notifications/deliveries/{id}/retry", notices.of_retry),
+    "agent-mint": Action(
+        "POST", "/v1/api-keys", "The key is minted.", template="key_secret.html", body=mandates.write_key
+    ),
     "key-mint": Action("POST", "/v1/api-keys", "The key is minted.", template="key_secret.html"),
     "key-rotate": Action(
         "POST", "/v1/api-keys/{key_id}/rotate", "The key is rotated.", template="key_secret.html"
@@ -100,6 +103,12 @@ ACTIONS: Mapping[str, Action] = {
     "device-find": Action("POST", "/v1/auth/device/code", "Check whether this is your machine.", "device/{id}"),
     "device-approve": Action(
         "POST", "/v1/auth/device/requests/{request_id}/decision", "Approved. Go back to the terminal."
+    ),
+    "device-agent": Action(
+        "POST",
+        "/v1/auth/device/requests/{request_id}/decision",
+        "Approved. Go back to the terminal.",
+        body=mandates.write_device,
     ),
     "device-deny": Action("POST", "/v1/auth/device/requests/{request_id}/decision", "The machine gets no key."),
     "session-end": Action("DELETE", "/v1/auth/sessions/{session_id}", "The session has ended."),

@@ -20,6 +20,7 @@ async def write_policy(api: Api, sent: Sent) -> Any:
             else {}
         ),
         "deletes": sent.first("deletes") == "true",
+        "outward": sent.first("outward") == "true",
         "kinds": list(sent.fields.get("kinds", ())),
         "projects": list(sent.fields.get("projects", ())),
     }

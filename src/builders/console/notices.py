@@ -202,11 +202,11 @@ def of_read(reply: Reply) -> Notice:
 
 
 def of_keys(reply: Reply) -> Notice:
-    """Return how many keys of the account are revoked."""
+    """Return how many keys and connections of the account are revoked."""
     number = len(reply["items"])
     if not number:
-        return Notice("Nothing was changed: no key was active.", "wait")
-    return Notice(f"{count(number, 'key', 'is', 'are')} revoked. The account has no active key.")
+        return Notice("No key was active. Promotions that waited are ended.", "wait")
+    return Notice(f"{count(number, 'key', 'is', 'are')} revoked. No machine of the account can act.")
 
 
 def of_parking(reply: Reply) -> Notice:

@@ -140,7 +140,7 @@ PAGES = (
     ),
     Page("deliveries/{id}", "delivery.html", {"delivery": "/v1/notifications/deliveries/{id}"}),
     Page("events", "events.html", {"feed": "/v1/events"}),
-    Page("keys", "keys.html", {"keys": "/v1/api-keys"}),
+    Page("keys", "keys.html", {"keys": "/v1/api-keys", "projects": "/v1/builders/projects?limit=50"}),
     Page("device", "device.html"),
     Page("device/{request_id}", "device_request.html", {"machine": "/v1/auth/device/requests/{request_id}"}),
     Page("sessions", "sessions.html", {"sessions": "/v1/auth/sessions"}),

@@ -374,7 +374,14 @@ def readable(name: str) -> Markup:
 
 # The templates that others use, and the page that takes 35 ms to compile. The others take up to 15 ms.
 PREPARED = (
-    *("charts.html", "deliveries_table.html", "layout.html", "macros.html", "portfolio/changes.html"),
+    *(
+        "charts.html",
+        "deliveries_table.html",
+        "layout.html",
+        "macros.html",
+        "mandate.html",
+        "portfolio/changes.html",
+    ),
     *("portfolio/domain.html", "portfolio/layout.html", "portfolio/registrars_tabs.html"),
 )
 _jinja = Environment(

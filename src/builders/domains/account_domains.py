@@ -54,6 +54,7 @@ from builders.kit.events import outbox
 from builders.kit.http.callers import ImpersonationForbidden
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
+from builders.kit.mandates import Mandate
 from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
@@ -77,14 +78,16 @@ async def add(
     domain: str,
     settings: DomainSettings,
     max_domains: int = MAX_DOMAINS,
+    mandate: Mandate | None = None,
 ) -> AccountDomain:
     """Add a pending domain; publish domain.added. Other accounts with the domain are not disclosed.
 
     Each sandbox account has a realm of its own, in which a domain has one holder. Raise Invalid, DomainExists,
-    DomainInCatalog, DomainLimit, and ImpersonationForbidden for a support session that sets a destination.
+    DomainInCatalog, DomainLimit, ImpersonationForbidden for a support session that sets a destination, and
+    MandateExceeded.
     """
     label = parse_domain(domain)
-    await mail_settings.validate(conn, domain=label, settings=settings)
+    await mail_settings.validate_change(conn, account_id=account_id, domain=label, mandate=mandate, after=settings)
     if await availability.load_domains(conn, domains=[label]):
         raise DomainInCatalog(f"{label} is a domain of the catalog.")
     await store.lock_account(conn, account_id=account_id)
@@ -223,20 +226,25 @@ async def change(
     actor: Actor,
     expected: WriteCondition,
     patch: Mapping[str, Any],
+    mandate: Mandate | None = None,
 ) -> AccountDomain:
     """Change the settings of a domain; publish domain.updated.
 
-    Raise DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body, and
-    ImpersonationForbidden for a support session.
+    Raise DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body,
+    ImpersonationForbidden for a support session, and MandateExceeded.
     """
     before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
         raise DomainReleased(f"{before.domain} was released.")
     expected.check(of=before.id, version=before.version)
     after = replace(before, **patch)
+    if mandate is not None:
+        mandate.require_project(None)
     if after != before:
         _refuse_support(actor, "change the settings of domains")
-        await mail_settings.validate(conn, domain=after.domain, settings=after)
+        await mail_settings.validate_change(
+            conn, domain=after.domain, account_id=account_id, mandate=mandate, before=before, after=after
+        )
         after = replace(after, updated_at=clock.now(), version=before.version + 1)
         await store.update(conn, account_id=account_id, domains=[after])
         await mail_settings.apply(conn, account_id=account_id, domains=[after])

@@ -38,7 +38,7 @@ router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
 Writer = Annotated[Caller, needs("domains:write", effect=Effect.WRITE, support=("domain",), plannable=True)]
 # Without support sessions: it changes the destination of mail.
-Holder = Annotated[Caller, needs("domains:write", effect=Effect.OUTWARD, plannable=True)]
+Holder = Annotated[Caller, needs("domains:write", effect=Effect.OUTWARD, plannable=True, checks_target=True)]
 Releaser = Annotated[Caller, needs("domains:write", effect=Effect.DELETE, plannable=True)]
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the account domain."), ResourceId(DomainNotFound)]
 VERIFY = declare(
@@ -97,6 +97,7 @@ async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Key
         actor=caller.actor,
         domain=body.domain,
         settings=DomainSettings(**body.values()),
+        mandate=caller.mandate,
     )
 
 
@@ -126,6 +127,7 @@ async def change(
         actor=caller.actor,
         expected=if_match,
         patch=body.values(),
+        mandate=caller.mandate,
     )
     return with_etag(changed, of=changed.id, version=changed.version)
 

@@ -10,6 +10,7 @@ from builders.domains import store
 from builders.domains.records import AccountDomain, DomainSettings
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
+from builders.kit.mandates import Mandate
 
 
 async def validate(conn: Conn, *, domain: str, settings: DomainSettings) -> None:
@@ -28,6 +29,40 @@ async def validate(conn: Conn, *, domain: str, settings: DomainSettings) -> None
         message = "The destination of a catch-all cannot be on a domain whose mail this service forwards."
     if message:
         raise Invalid(("body", "default_destination"), message, "destination_loop")
+
+
+async def validate_change(
+    conn: Conn,
+    *,
+    domain: str,
+    account_id: UUID,
+    mandate: Mandate | None,
+    after: DomainSettings,
+    before: DomainSettings | None = None,
+) -> None:
+    """Do as `validate`; also raise MandateExceeded for what the mandate does not let be new outside."""
+    await validate(conn, domain=domain, settings=after)
+    if mandate is not None:
+        mandate.require_known(await list_new(conn, account_id=account_id, before=before, after=after))
+
+
+async def list_new(
+    conn: Conn, *, account_id: UUID, before: DomainSettings | None, after: DomainSettings
+) -> set[str]:
+    """Return where mail of a domain would go that did not before: an address that the account never confirmed.
+
+    A catch-all that begins is new whatever its destination: it receives mail of all names.
+    """
+    destination = after.default_destination
+    if destination is None:
+        return set()
+    is_kept = before is not None and before.default_destination == destination
+    begins = after.catch_all and not (before is not None and before.catch_all)
+    if is_kept and not begins:
+        return set()
+    if begins:
+        return {f"the catch-all to {destination}"}
+    return await confirmations.list_new(conn, account_id=account_id, emails=[destination])
 
 
 async def apply(conn: Conn, *, account_id: UUID, domains: Iterable[AccountDomain]) -> None:

@@ -122,10 +122,11 @@ async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
 
 @keys_router.delete("", responses=problems(PersonRequired), **STOP)
 async def revoke_all(caller: Minter, conn: Tx) -> Listing[ApiKey]:
-    """Revoke all active keys of the account, live and test, as a person who has signed in with a browser.
+    """Stop all machines: revoke all keys and connections, live and test, as a person who has signed in.
 
-    `items` are the keys that worked until then. Every process refuses them within a second. No key can exhaust the
-    limits that this request counts on.
+    Promotions that wait for an approval end, and no key starts one after the answer. `items` are the keys that
+    worked until then. Every process refuses them within a second. No key can exhaust the limits that this request
+    counts on.
     """
     require_person(caller.actor, account_id=caller.live_account_id)
     revoked = await keys.revoke_all(conn, account_id=caller.live_account_id, actor=caller.actor)

@@ -12,7 +12,17 @@ from datetime import timedelta
 from typing import Literal
 from uuid import UUID
 
-from builders.identity import access_tokens, accounts, identities, issuers, json_web_tokens, keys, scopes, sessions
+from builders.identity import (
+    access_tokens,
+    accounts,
+    identities,
+    issuers,
+    json_web_tokens,
+    keys,
+    mandates,
+    scopes,
+    sessions,
+)
 from builders.identity.json_web_tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
 from builders.identity.key_checks import KeyChecks
 from builders.identity.records import AuditAction, KeyKind, Network, Preset
@@ -22,10 +32,11 @@ from builders.kit.callers import APPROVE, Actor, Caller
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
 from builders.kit.http.callers import AddressNotAllowed, Credential, KeyExpired, invalid_credentials
+from builders.kit.mandates import MANDATE
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 
 MAX_CACHED = 10_000  # accepted credentials, and as many refused ones
 MAX_AUDIT_TEXT = 200  # characters of a request in the audit list
@@ -189,6 +200,16 @@ class Authenticator:
                 about={"request": what[:MAX_AUDIT_TEXT]},
             )
 
+    async def count_delete(self, caller: Caller) -> None:
+        """Count a deletion by a caller with a mandate. Raise MandateExceeded above its number of 30 days.
+
+        It counts also if nothing is found to delete: the request is counted before it is handled.
+        """
+        async with self._database.transaction() as conn:
+            spender = await keys.find_spender(conn, actor=caller.actor, account_id=caller.live_account_id)
+            if spender is not None:
+                await mandates.use(conn, spender=spender, subject=ids.new(), deletes=1)
+
     async def record_refusal(self, caller: Caller, refusal: Problem, *, what: str, operation: str) -> None:
         """Add an audit entry about a refusal, at most one per actor, operation and REFUSAL_INTERVAL.
 
@@ -300,6 +321,7 @@ class Authenticator:
             scopes=scopes.of_key(Preset(holder.preset), reads_mail=holder.reads_mail),
             key_id=holder.key_id,
             expires_at=holder.expires_at,
+            mandate=None if holder.mandate is None else MANDATE.validate_python(holder.mandate),
         )
         return _CacheEntry(caller, allowed_ips=holder.allowed_ips)
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.identity import drafts, issuer_sign_in, keys, leaks, sessions
+from builders.identity import drafts, issuer_sign_in, keys, leaks, mandates, sessions
 from builders.identity.devices import service as devices
 from builders.kit.db import batches
 from builders.kit.jobs import queue
@@ -63,9 +63,10 @@ async def prune_sessions(context: JobContext, timestamp: int) -> None:
 @queue.app.periodic(cron="57 3 * * *")
 @queue.app.task(name="identity.prune_keys", queueing_lock="identity.prune_keys", pass_context=True)
 async def prune_keys(context: JobContext, timestamp: int) -> None:
-    """Delete API keys that were revoked or expired 400 days ago."""
+    """Delete API keys that were revoked or expired 400 days ago, and uses of mandates that count no more."""
     del timestamp
     await batches.repeat(queue.database(context), keys.prune_keys, size=keys.PRUNE_BATCH)
+    await batches.repeat(queue.database(context), mandates.prune, size=mandates.PRUNE_BATCH)
 
 
 @queue.app.periodic(cron="*/10 * * * *")

@@ -17,20 +17,22 @@ import secrets
 import string
 import zlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Protocol
 from uuid import UUID
 
 from builders.identity import accounts
 from builders.identity.errors import KeyLimit, KeyLimited, KeyNotFound, KeyRevoked
 from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
+from builders.identity.mandates import Spender
 from builders.identity.records import (
     MAX_ACTIVE_KEYS,
     MAX_NETWORKS,
     ApiKey,
     AuditAction,
+    ConnectionSpec,
     KeyKind,
     KeyLimits,
     KeySecret,
@@ -46,11 +48,13 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid, RotationInProgress
 from builders.kit.events import outbox
 from builders.kit.events.payloads import values_of
-from builders.kit.http.callers import LiveKeyRequired
+from builders.kit.http.callers import LiveKeyRequired, invalid_credentials
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.jobs import queue
+from builders.kit.mandates import Mandate
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
+from builders.kit.values.resources import extended
 from builders.mail import service as mail
 from builders.mail.templates import ApiKeyCreated
 
@@ -65,6 +69,16 @@ MAX_EXPIRES_AT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 _IPV4_MAPPED = IPv6Network("::ffff:0:0/96")
 
 
+class StopHook(Protocol):
+    """Ends what the machines of an account wait for, before their keys are revoked."""
+
+    async def __call__(self, conn: Conn, *, account_id: UUID) -> None:
+        """End it, in the transaction that revokes the keys."""
+
+
+stop_hooks: list[StopHook] = []  # a higher package adds its own
+
+
 async def create_key(
     conn: Conn,
     *,
@@ -76,6 +90,7 @@ async def create_key(
     actor: Actor,
     expires_at: datetime | None = None,
     allowed_ips: Sequence[str] | None = None,
+    mandate: Mandate | None = None,
     is_mailed: bool = True,
 ) -> NewApiKey:
     """Create a key of a real account, with its limits; publish api_key.created and email the account.
@@ -87,8 +102,29 @@ async def create_key(
     limits = parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
     if minter := await _find_requesting_key(conn, account_id, actor):
         limits = inherit_limits(limits, minter=minter)
-    spec = KeySpec(label=label, kind=key_kind, preset=preset, limits=limits)
+    spec = KeySpec(label=label, kind=key_kind, preset=preset, limits=limits, mandate=mandate)
     return await _insert(conn, spec, account_id=account_id, minted_by=minted_by, actor=actor, is_mailed=is_mailed)
+
+
+async def create_connection(conn: Conn, *, account_id: UUID, spec: ConnectionSpec, actor: Actor) -> ApiKey:
+    """Create a connection of a real account: a key without a secret; publish api_key.created. Raise KeyLimit."""
+    connection_id = ids.new()
+    is_new = await store.insert_connection(
+        conn, account_id=account_id, connection_id=connection_id, spec=spec, created_by=str(actor), now=clock.now()
+    )
+    if not is_new:
+        raise KeyLimit(f"The account has {MAX_ACTIVE_KEYS} active API keys.")
+    key = await get_key(conn, account_id=account_id, key_id=connection_id)
+    await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_event_data(key))
+    await _record_audit(conn, key, account_id, actor, AuditAction.API_KEY_MINTED)
+    return key
+
+
+def actor_of(key: ApiKey) -> Actor:
+    """Return the actor that a key or a connection is."""
+    if key.client_name is None:
+        return Actor(type="key", id=key.id)
+    return Actor(type="agent", id=key.id, label=key.client_name)
 
 
 async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
@@ -97,6 +133,19 @@ async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
     if key is None:
         raise KeyNotFound
     return key
+
+
+async def find_spender(conn: Conn, *, account_id: UUID, actor: Actor) -> Spender | None:
+    """Return the mandate of the key or connection that acts, as it is now; None if it has none.
+
+    Raise CredentialsInvalid for one that was revoked or has expired.
+    """
+    key = await _find_requesting_key(conn, account_id, actor)
+    if key is not None and not key.is_active(clock.now()):
+        raise invalid_credentials("The key was revoked or has expired.", is_guess=False)
+    if key is None or key.mandate is None or key.client is None:
+        return None
+    return Spender(account_id=account_id, client=key.client, mandate=key.mandate)
 
 
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
@@ -137,7 +186,12 @@ async def revoke_key(
 
 
 async def revoke_all(conn: Conn, *, account_id: UUID, actor: Actor) -> Sequence[ApiKey]:
-    """Revoke all active keys of the account, test keys too; return them, and publish api_key.revoked for each."""
+    """Stop all machines: revoke all active keys and connections of the account, test keys too; return them.
+
+    Publish api_key.revoked for each. What the machines wait for ends first (`stop_hooks`).
+    """
+    for end in stop_hooks:
+        await end(conn, account_id=account_id)
     accounts.forget_callers(account_id=account_id)
     revoked = await store.revoke_all(conn, account_id=account_id, now=clock.now())
     await outbox.publish_many(conn, KEY_REVOKED, ((account_id, _event_data(each)) for each in revoked))
@@ -154,13 +208,15 @@ async def revoke_all(conn: Conn, *, account_id: UUID, actor: Actor) -> Sequence[
 async def rotate_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, overlap: timedelta, rotated_by: KeyKind, actor: Actor
 ) -> NewApiKey:
-    """Create a key like an old one, with its limits; the old one works until the end of the overlap.
+    """Create a key like an old one, with its limits and mandate; the old one works until the end of the overlap.
 
     Raise KeyNotFound, KeyRevoked for a key that is revoked or expired, RotationInProgress for one that was
     rotated, LiveKeyRequired, KeyLimit, and KeyLimited when the requesting key has stricter limits.
     """
     now = clock.now()
     before = await get_key(conn, account_id=account_id, key_id=key_id)
+    if before.preset is None:
+        raise KeyRevoked("A connection has no secret to rotate.", next_action="Connect the client again.")
     limits = limits_of(before)
     if rotator := await _find_requesting_key(conn, account_id, actor):
         require_within(limits, minter=rotator)
@@ -176,7 +232,14 @@ async def rotate_key(
                 f"To end the previous key now, revoke it: DELETE /v1/api-keys/{before.id}.",
             )
         raise KeyRevoked("The key is revoked or expired and cannot be rotated.")
-    spec = KeySpec(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)
+    spec = KeySpec(
+        label=before.label,
+        kind=before.key_kind,
+        preset=before.preset,
+        limits=limits,
+        mandate=before.mandate,
+        client=before.client,
+    )
     new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before)
     await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.id))
     return new
@@ -196,7 +259,7 @@ async def send_notice(conn: Conn, *, keyring: Keyring, account_id: UUID, key_id:
     account = await account_store.find_account(conn, account_id=account_id)
     key = await store.find_key(conn, account_id=account_id, key_id=key_id)
     # A stranger may own a mailbox that was never verified.
-    if account is None or key is None or account.email_verified_at is None:
+    if account is None or key is None or key.preset is None or account.email_verified_at is None:
         return
     replaced = await store.find_key(conn, account_id=account_id, key_id=replaced_id)
     message = ApiKeyCreated(
@@ -267,11 +330,11 @@ async def _insert(
         new_id, old_id = str(key.id), "" if replaces is None else str(replaces.id)
         await queue.defer(conn, MAIL_NEW_KEY, account_id=str(account_id), key_id=new_id, replaced_id=old_id)
     await _record_audit(conn, key, account_id, actor, AuditAction.API_KEY_MINTED)
-    return NewApiKey(**asdict(key), secret=secret.text)
+    return extended(NewApiKey, key, secret=secret.text)
 
 
 async def _find_requesting_key(conn: Conn, account_id: UUID, actor: Actor) -> ApiKey | None:
-    if actor.type != "key" or actor.id is None:
+    if actor.type not in {"key", "agent"} or actor.id is None:
         return None
     return await get_key(conn, account_id=account_id, key_id=actor.id)
 
@@ -283,9 +346,12 @@ async def _record_audit(
 
 
 def _about(key: ApiKey) -> dict[str, str]:
-    about = {"key_id": str(key.id), "label": key.label, "key_kind": str(key.key_kind), "preset": str(key.preset)}
+    about = {"key_id": str(key.id), "label": key.label, "key_kind": str(key.key_kind)}
+    about |= {"client": key.client_name or ""} if key.preset is None else {"preset": str(key.preset)}
     if key.allowed_ips is not None:
         about["allowed_ips"] = ", ".join(key.allowed_ips)
+    if key.mandate is not None:
+        about["mandate"] = ", ".join(key.mandate.toolsets) + (" (read-only)" if key.mandate.read_only else "")
     return about
 
 

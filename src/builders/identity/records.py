@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, StringConstraints, field_serializer
 
 from builders.kit.callers import Impersonation
 from builders.kit.limits import maximums
+from builders.kit.mandates import Mandate
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.resources import HIDDEN, OF_CALLER, ONCE, extended, resource
@@ -54,22 +55,19 @@ class Account:
     email_changed_at: datetime | None = None  # None: it is the first address
 
 
+_PRESET = "Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios."
+
+
 @resource("ApiKeyItem")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedKey:
-    """An API key in a list."""
+    """An API key in a list, or a connection: a key without a secret, which a client presents by OAuth."""
 
     id: Annotated[UUID, doc("Identifier of the key; not the secret.")]
     label: Annotated[Label, doc("Your name for the key.")]
     key_kind: Annotated[KeyKind, doc("`live` keys have real effects; `test` keys work on the sandbox.")]
-    preset: Annotated[
-        Preset,
-        doc(
-            "Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for "
-            "domain portfolios."
-        ),
-    ]
-    prefix: Annotated[str, doc("The public beginning of the secret.")]
+    preset: Annotated[Preset | None, doc(f"{_PRESET} Null for a connection, whose mandate sets them.")]
+    prefix: Annotated[str, doc("The public beginning of the secret; empty for a connection, which has none.")]
     last4: Annotated[str, doc("Last four characters of the secret, to recognize the key.")]
     created_at: Annotated[datetime, doc("When the key was minted.")]
     expires_at: Annotated[AwareDatetime | None, doc("When the key expires; null: never.")]
@@ -78,6 +76,12 @@ class ListedKey:
     allowed_ips: Annotated[  # in CIDR notation
         Sequence[str] | None, doc("The networks that the key works from; null: any.")
     ] = None
+    mandate: Annotated[
+        Mandate | None, doc("What the key may do and spend of what its scopes allow; null: all of it.")
+    ] = None
+    client_name: Annotated[str | None, doc("The client of a connection, as it calls itself; null for a key.")] = (
+        None
+    )
 
 
 @resource("ApiKeyReply")
@@ -88,6 +92,8 @@ class ApiKey(ListedKey):
     scopes: Annotated[Sequence[str], doc("Scopes of the preset, with those that they imply.")] = ()
     # As requested; a rotation can make `expires_at` earlier.
     asked_expires_at: Annotated[datetime | None, HIDDEN] = None
+    # Whose sum counts for the mandate: the client of a connection, or the first key of a chain of rotated ones.
+    client: Annotated[str | None, HIDDEN] = None
 
     def is_active(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired."""
@@ -121,6 +127,20 @@ class KeySpec:
     kind: KeyKind
     preset: Preset
     limits: KeyLimits
+    mandate: Mandate | None = None
+    client: str | None = None  # None with a mandate: the key itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSpec:
+    """The fields of a connection to create."""
+
+    label: str
+    kind: KeyKind
+    client: str  # the client_id, whose sum counts for the mandate
+    client_name: str  # as the client calls itself
+    mandate: Mandate
+    expires_at: datetime
 
 
 @resource("ApiKeyCreated")
@@ -128,6 +148,7 @@ class KeySpec:
 class CreatedKey(ApiKey):
     """A new API key. Store the secret at once: it is never shown again."""
 
+    preset: Annotated[Preset, doc(_PRESET)]
     secret: Annotated[
         str | None, doc("The key itself; absent when an Idempotency-Key repeats the response."), ONCE
     ] = field(default=None, repr=False)
@@ -316,6 +337,7 @@ class AuditAction(StrEnum):
     RECEPTION_ENDED = "reception.ended"
     MAIL_ANSWERED = "mail.answered"  # by a program, from the name that received it
     MAIL_OPENED = "mail.opened"  # a person read a message that a name received
+    MACHINES_LIMITED = "machines.limited"  # what all of them may cost in 30 days
     API_KEY_REFUSED = "api_key.refused"  # after its expiry, or from an address outside allowed_ips
     SESSION_OPENED = "session.opened"
     SESSION_ENDED = "session.ended"
@@ -342,7 +364,8 @@ class AuditAction(StrEnum):
     TEAM_MEMBER_REMOVED = "team.member_removed"
     DEVICE_APPROVED = "device.approved"  # a person lets a machine have keys
     DEVICE_DENIED = "device.denied"
-    DECISION_REFUSED = "decision.refused"  # without a person, a fresh sign-in, approve_plans or an approval
+    # Without a person, a fresh sign-in, approve_plans or an approval, or beyond a mandate.
+    DECISION_REFUSED = "decision.refused"
     DECIDER_ADDED = "decider.added"  # a member got the permission approve_plans
     DECIDER_REMOVED = "decider.removed"
     DECIDER_CONFIRMED = "decider.confirmed"  # by another decider, so that no 24 hours have to pass

@@ -8,9 +8,9 @@ from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.identity import keys, scopes
+from builders.identity.fields import MandateInput
 from builders.identity.records import (
     MAX_NETWORKS,
-    ApiKey,
     AuditAction,
     CreatedKey,
     KeyKind,
@@ -24,6 +24,7 @@ from builders.kit.callers import Caller
 from builders.kit.http import forms
 from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.members import create_of, written_of
+from builders.kit.mandates import Mandate
 from builders.kit.values import texts
 from builders.kit.values.docs import Livemode, doc
 from builders.kit.values.resources import extended
@@ -32,7 +33,7 @@ from builders.kit.values.texts import checked
 ApiKeyCreated = written_of(CreatedKey, "ApiKeyCreated")
 
 
-@create_of(ApiKey, "label", "key_kind", "preset", expires_at=None)
+@create_of(CreatedKey, "label", "key_kind", "preset", expires_at=None)
 class ApiKeyCreate(Body, extra="forbid"):
     """An API key to create. The preset sets its scopes."""
 
@@ -43,6 +44,9 @@ class ApiKeyCreate(Body, extra="forbid"):
             max_length=MAX_NETWORKS,
             description="The networks that the key works from, IPv4 or IPv6, in CIDR notation; null: any.",
         ),
+    ] = None
+    mandate: Annotated[
+        MandateInput, doc("What the key may do and spend of what its scopes allow; null: all of it.")
     ] = None
 
 
@@ -66,14 +70,14 @@ class ActorReply(Reply):
     """The actor of an action."""
 
     type: Annotated[
-        Literal["key", "user", "support", "operator"],
+        Literal["key", "user", "support", "operator", "agent"],
         doc(
             "An API key, a person who signed in, the vendor's support signed in as the account, "
-            "or the operator at the command line."
+            "the operator at the command line, or a connected client."
         ),
     ]
-    id: Annotated[UUID | None, doc("Identifier of the key, the session or the login-as grant.")]
-    label: Annotated[str | None, doc("Name or address of support or the operator.")]
+    id: Annotated[UUID | None, doc("Identifier of the key, the connection, the session or the login-as grant.")]
+    label: Annotated[str | None, doc("Name or address of support or the operator; name of the client.")]
 
 
 class AuditEntryReply(Reply):
@@ -104,7 +108,7 @@ class SessionKey(Reply):
     id: Annotated[UUID, doc("Identifier of the API key.")]
     label: Annotated[str, doc("Your name for the key.")]
     kind: Annotated[KeyKind, doc("`live` or `test`.")]
-    preset: Annotated[Preset, doc("Role preset that sets the scopes.")]
+    preset: Annotated[Preset | None, doc("Role preset that sets the scopes; null for a connection.")]
 
 
 class SessionStart(Reply):
@@ -120,10 +124,13 @@ class SessionReply(Reply):
     authenticated: Annotated[Literal[True], doc("Always true; without valid credentials the response is 401.")] = (
         True
     )
-    method: Annotated[Literal["api_key", "jwt", "cookie"], doc("The form of the credentials.")]
+    method: Annotated[Literal["api_key", "jwt", "cookie", "oauth"], doc("The form of the credentials.")]
     account: Annotated[SessionAccount, doc("The account; with a test key also the real account.")]
     actor: Annotated[ActorReply, doc("The caller: a person, an API key or support.")]
-    key: Annotated[SessionKey | None, doc("The API key that was used; null with other credentials.")]
+    key: Annotated[SessionKey | None, doc("The API key or connection that was used; null with other credentials.")]
+    mandate: Annotated[
+        Mandate | None, doc("What these credentials may do and spend; null: what their scopes allow.")
+    ]
     session: Annotated[
         SessionStart | None, doc("The session; null with an API key, and with a token of another issuer.")
     ]
@@ -170,6 +177,7 @@ def session_reply(principal: Principal, caller: Caller) -> SessionReply:
             type=actor.type, id=actor.id, label=actor.label or (account.name if key is None else key.label)
         ),
         key=key and SessionKey.from_record(key, kind=key.key_kind),
+        mandate=caller.mandate,
         session=session and SessionStart.from_record(session),
         scopes=scopes.sort_scopes(caller.scopes),
         mode=caller.mode,

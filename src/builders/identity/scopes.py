@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from builders.identity.records import Preset, Scope
 from builders.kit.callers import APPROVE, Impersonation
+from builders.kit.mandates import Mandate, toolset_of
 
 MAIL = "mail:read"  # in no preset
 DESCRIPTIONS: Mapping[str, str] = {
@@ -75,6 +76,11 @@ def of_key(preset: Preset, *, reads_mail: bool) -> frozenset[str]:
     """Return the scopes of a key."""
     held = expand(PRESETS[preset])
     return held | {MAIL} if reads_mail else held
+
+
+def of_mandate(mandate: Mandate) -> list[str]:
+    """Return the scopes of a connection: those of its toolsets. The mandate refuses what has authority."""
+    return [scope for scope in DESCRIPTIONS if scope in ALL and toolset_of(scope) in mandate.toolsets]
 
 
 def session_scopes(impersonation: Impersonation | None) -> frozenset[str]:

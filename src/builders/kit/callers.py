@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from builders.kit.errors import Problem
+from builders.kit.mandates import Mandate
 from builders.kit.values import clock
 from builders.kit.values.docs import doc
 
@@ -15,14 +16,15 @@ from builders.kit.values.docs import doc
 class Actor:
     """Who did something, as the audit log and other records store it."""
 
-    type: Literal["key", "user", "support", "operator"]  # a user has signed in; the operator has a shell
-    id: UUID | None = None  # of the key, the session or the login-as grant
-    label: str | None = None  # of support and the operator: a name or address
+    # A user has signed in; an agent is a client with a connection; the operator has a shell.
+    type: Literal["key", "user", "support", "operator", "agent"]
+    id: UUID | None = None  # of the key, the connection, the session or the login-as grant
+    label: str | None = None  # of support and the operator: a name or address; of an agent the client
     signed_in_at: datetime | None = None  # when a person opened the browser session of the request; else None
 
     def __str__(self) -> str:
-        """Return the text of a column: the id of the key; for another type the type and its label or id."""
-        if self.type == "key":
+        """Return the text of a column: the id of the key or connection; else the type and its label or id."""
+        if self.type in {"key", "agent"}:
             return str(self.id)
         return " ".join(filter(None, (self.type, self.label or (str(self.id) if self.id else None))))
 
@@ -49,6 +51,7 @@ class FreshSignInRequired(Problem):
 
 _NO_PERSON: Mapping[str, tuple[str, str]] = {
     "key": ("api_key", "An API key is not a person."),
+    "agent": ("agent", "A connection of a client is not a person."),
     "support": ("support_session", "A support session cannot decide for the account."),
     "user": ("token", "A bearer token, or a session that no person opened by signing in, is not a person."),
     "operator": ("operator", "The operator cannot decide for the account."),
@@ -97,18 +100,25 @@ class Caller:
     account_id: UUID  # owns the rows; with a test key the sandbox account
     live_account_id: UUID  # the real account, also with a test key
     mode: Literal["live", "test"]
-    method: Literal["api_key", "jwt", "cookie"]
+    method: Literal["api_key", "jwt", "cookie", "oauth"]
     scopes: frozenset[str]  # with the scopes that they imply
-    key_id: UUID | None
+    key_id: UUID | None  # of the key or the connection
     session_id: UUID | None = None  # None with a key, and with a token of another issuer
     expires_at: datetime | None = None
     impersonation: Impersonation | None = None
     signed_in_at: datetime | None = None  # as of Actor
+    mandate: Mandate | None = None  # None: the scopes alone limit it
+    client_name: str | None = None  # of a connection
 
     @property
     def is_live(self) -> bool:
         """Whether the caller works on the real account, not on its sandbox."""
         return self.mode == "live"
+
+    @property
+    def credential_id(self) -> UUID:
+        """Return the id of the key, connection or session; of the account for a token of another issuer."""
+        return self.key_id or self.session_id or self.live_account_id
 
     @property
     def queue(self) -> Hashable:
@@ -120,6 +130,8 @@ class Caller:
         """Return who acts, for the audit log."""
         if self.impersonation is not None:
             return Actor(type="support", id=self.impersonation.grant_id, label=self.impersonation.operator)
+        if self.key_id is not None and self.client_name is not None:
+            return Actor(type="agent", id=self.key_id, label=self.client_name)
         if self.key_id is not None:
             return Actor(type="key", id=self.key_id)
         return Actor(type="user", id=self.session_id, signed_in_at=self.signed_in_at)

@@ -57,6 +57,8 @@ class Problem(Exception):
     default_detail: ClassVar[str | None] = None
     # The kind of the caller is refused: the request counts only on the limit of its own key or session.
     is_of_kind: ClassVar[bool] = False
+    # The audit list of the caller's real account gets an entry about the refusal, as with `audited_for`.
+    audits_caller: ClassVar[bool] = False
     # Of a 404 for an id: the path prefix of `GET /{id}`; see kit/http/error_pages.py.
     collection: ClassVar[str | None] = None
     # Of such a 404: the query parameter of the list at that path that finds a resource by its name.

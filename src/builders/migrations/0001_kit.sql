@@ -13,6 +13,7 @@ CREATE TABLE kit_idempotency (
     status smallint, -- null while the first request runs, as the next two
     headers jsonb, -- media type and describing headers of the response, which a replay has, too
     body text,
+    made_by uuid NOT NULL, -- the key, connection or session of the first request
     selected_role text, -- role of the caller in the account that a header selected; null without such a header
     PRIMARY KEY (account_id, key)
 );

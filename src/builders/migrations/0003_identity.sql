@@ -16,11 +16,11 @@ CREATE UNIQUE INDEX identity_accounts_one_sandbox ON identity_accounts (sandbox_
 CREATE TABLE identity_keys (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
     id uuid NOT NULL,
-    digest bytea NOT NULL, -- SHA-256 of the whole key, whose text names the account
+    digest bytea, -- SHA-256 of the whole key, whose text names the account; null for a connection
     label text NOT NULL,
     kind text NOT NULL CHECK (kind IN ('live', 'test')),
-    preset text NOT NULL,
-    prefix text NOT NULL, -- what may be shown: svc_live_ and the id
+    preset text, -- null for a connection, whose mandate has its scopes
+    prefix text NOT NULL, -- what may be shown: svc_live_ and the id; empty for a connection, as the next
     last4 text NOT NULL,
     created_at timestamptz NOT NULL,
     created_by text NOT NULL, -- a key's id, or the operator
@@ -31,12 +31,37 @@ CREATE TABLE identity_keys (
     last_used_at timestamptz,
     allowed_ips cidr[] CHECK (cardinality(allowed_ips) BETWEEN 1 AND 50), -- null: any
     reads_mail boolean NOT NULL DEFAULT false, -- a person named it in the rule of a name: the scope mail:read
+    mandate jsonb, -- what it may do and spend; null: what its scopes allow
+    client text, -- whose sum counts for the mandate: the first key of a chain of rotated ones, or a connected client
     refusal_noted_at timestamptz, -- the last audit entry about a refused network
+    client_name text, -- of a connection alone: the name that its client has
     PRIMARY KEY (account_id, id),
-    UNIQUE (account_id, digest)
+    UNIQUE (account_id, digest),
+    CHECK ((mandate IS NULL) = (client IS NULL)),
+    CHECK ((digest IS NULL) = (client_name IS NOT NULL) AND (digest IS NULL) = (preset IS NULL)),
+    CHECK (digest IS NOT NULL OR mandate IS NOT NULL)
 ) WITH (fillfactor = 80); -- last_used_at is not indexed, so its updates stay on the page
 CREATE INDEX identity_keys_by_end ON identity_keys (least(revoked_at, expires_at))
     WHERE least(revoked_at, expires_at) IS NOT NULL;
+
+-- What machines have used of their mandates in the last 30 days.
+CREATE TABLE identity_mandate_uses (
+    account_id uuid NOT NULL REFERENCES identity_accounts (id), -- the real account
+    client text NOT NULL, -- of the key or connection
+    subject uuid NOT NULL, -- what is counted once: a plan, an invoice of renewals, a request that deletes
+    unit text NOT NULL, -- a currency, or `deletes`
+    amount numeric NOT NULL CHECK (amount > 0),
+    used_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, client, subject, unit)
+);
+CREATE INDEX identity_mandate_uses_by_account ON identity_mandate_uses (account_id, used_at);
+CREATE INDEX identity_mandate_uses_by_age ON identity_mandate_uses (used_at);
+
+-- What all machines of an account may cost in 30 days.
+CREATE TABLE identity_machines (
+    account_id uuid PRIMARY KEY REFERENCES identity_accounts (id),
+    max_total jsonb -- an amount of each currency; null: no limit
+);
 
 -- A row for each token that the service issued.
 CREATE TABLE identity_sessions (
@@ -90,7 +115,7 @@ CREATE TABLE identity_audit (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,
     action text NOT NULL,
-    actor_type text NOT NULL CHECK (actor_type IN ('key', 'user', 'support', 'operator')),
+    actor_type text NOT NULL CHECK (actor_type IN ('key', 'user', 'support', 'operator', 'agent')),
     actor_id uuid,
     actor_label text,
     request_id text, -- null for commands of the operator
@@ -137,6 +162,7 @@ CREATE TABLE identity_devices_requests (
     address text NOT NULL, -- of the client; empty when unknown
     presets text[] NOT NULL, -- as the client asks
     asks_live boolean NOT NULL,
+    asks_agent boolean NOT NULL, -- for keys with a mandate
     expires_at timestamptz NOT NULL,
     interval_s smallint NOT NULL, -- between two polls
     polled_at timestamptz,
@@ -145,6 +171,7 @@ CREATE TABLE identity_devices_requests (
     session_id uuid, -- in which it was decided
     test_presets text[], -- as the person decided, as the next one
     live_preset text,
+    mandate jsonb, -- of each key
     minted_at timestamptz, -- the first time
     mintings smallint NOT NULL DEFAULT 0,
     key_ids uuid[] NOT NULL DEFAULT '{}', -- of the keys that the last minting created

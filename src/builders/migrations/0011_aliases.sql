@@ -107,6 +107,14 @@ CREATE TABLE aliases_undone (
 );
 CREATE INDEX aliases_undone_by_alias ON aliases_undone (account_id, alias_id);
 
+-- Names that a machine bought under a mandate: their renewals count on the sum of its client.
+CREATE TABLE aliases_buyers (
+    account_id uuid NOT NULL,
+    alias_id uuid NOT NULL, -- which the promotion is about to create
+    client text NOT NULL, -- as of identity_keys
+    PRIMARY KEY (account_id, alias_id)
+);
+
 -- Addresses to which mail is forwarded; an account verifies each once, for all names that forward there.
 CREATE TABLE aliases_destinations (
     account_id uuid NOT NULL,

@@ -109,6 +109,7 @@ CREATE TABLE plans_approval_requests (
     manifest text NOT NULL,
     requested_at timestamptz NOT NULL,
     notified_at timestamptz NOT NULL, -- when the event was published
+    by_mandate boolean NOT NULL, -- of a machine whose mandate allows nothing new outside the account
     mailed boolean, -- alone, or false: in a summary; null above the maximum of a day, until that summary
     PRIMARY KEY (account_id, digest)
 );

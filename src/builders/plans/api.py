@@ -16,7 +16,7 @@ from builders.kit.effects import Effect
 from builders.kit.errors import problems, refuses
 from builders.kit.http import dependencies
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import API_KEY, ApprovalRequired, LiveKeyRequired, needs
+from builders.kit.http.callers import API_KEY, CALLER, ApprovalRequired, LiveKeyRequired, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, charge, heavy
 from builders.kit.http.pagination import Listing, PageQuery, PageReply
@@ -66,7 +66,7 @@ Decider = Annotated[Access, reviews(APPROVE)]
 ProposalId = Annotated[UUID, Path(description="Identifier of the proposal."), ResourceId(errors.ProposalNotFound)]
 router.refuse("POST", "/plans", remedy="Plan a manifest: POST /v1/sandbox/plan.")
 router.suggest("/v1/sandbox/promotions", meant="/promote")
-Promoter = Annotated[Caller, needs("sandbox:promote", effect=Effect.WRITE, fresh=True)]
+Promoter = Annotated[Caller, needs("sandbox:promote", effect=Effect.WRITE, fresh=True, checks_target=True)]
 
 # A plan discloses whether a name is claimed: the limit prevents enumeration.
 PER_UNIT = 200  # resources of a manifest
@@ -138,7 +138,8 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 async def _plan_response(conn: Conn, plan: Plan, request: Request, *, masked: bool) -> ReplyWithHeaders | Response:
     """Return the plan as JSON or text by the Accept header; masked for a test key."""
     mask = schemas.Mask(dependencies.keyring(request), plan.account_id) if masked else None
-    approval = await decisions.get_approval(conn, plan=plan)
+    caller: Caller = request.scope[CALLER]
+    approval = await decisions.get_approval(conn, plan=plan, mandate=caller.mandate)
     base_url = dependencies.settings(request).url
     reply = schemas.plan_reply(plan, approval, base_url=base_url, mask=mask)
     if schemas.wants_text(request.headers.get("accept", "")):
@@ -250,7 +251,12 @@ async def request_approval(
     It has no effect if the plan needs no decision, so it can be repeated.
     """
     plan, approval = await requests.request_approval(
-        conn, keyring=keyring, base_url=config.url, account_id=caller.live_account_id, plan_id=plan_id
+        conn,
+        keyring=keyring,
+        base_url=config.url,
+        account_id=caller.live_account_id,
+        plan_id=plan_id,
+        mandate=caller.mandate,
     )
     return approval_schemas.approval_reply(plan, approval, base_url=config.url)
 
@@ -411,7 +417,7 @@ async def promote(
     outbound: OutboundDep,
 ) -> ReplyWithHeaders:
     """Execute a reviewed plan with a live key. The call has real effects and is idempotent."""
-    if caller.mode != "live" or caller.method != "api_key":
+    if caller.mode != "live" or caller.key_id is None:
         raise LiveKeyRequired("The promotion of a plan requires a live API key.")
     promotion = await run.promote(
         database,

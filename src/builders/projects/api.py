@@ -31,7 +31,14 @@ ProjectId = Annotated[
 ]
 Reader = Annotated[Caller, needs("projects:read")]
 Writer = Annotated[Caller, needs("projects:write", effect=Effect.WRITE, support=SUPPORT_FIELDS, plannable=True)]
-Archiver = Annotated[Caller, needs("projects:write", effect=Effect.DELETE, support=SUPPORT_FIELDS, plannable=True)]
+Changer = Annotated[
+    Caller,
+    needs("projects:write", effect=Effect.WRITE, support=SUPPORT_FIELDS, plannable=True, checks_target=True),
+]
+Archiver = Annotated[
+    Caller,
+    needs("projects:write", effect=Effect.DELETE, support=SUPPORT_FIELDS, plannable=True, checks_target=True),
+]
 Archived = Annotated[bool, Query(description="Include archived projects.")]
 Containing = Annotated[
     str | None, Query(max_length=320, description="Only projects whose name or slug contains this text.")
@@ -71,9 +78,11 @@ async def get(
     responses=problems(SlugsTaken, ProjectLimit, ProjectArchived),
 )
 async def update(
-    project_id: ProjectId, body: ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
+    project_id: ProjectId, body: ProjectUpdate, caller: Changer, conn: Tx, expected: IfMatch
 ) -> ReplyWithHeaders:
     """Update a project with a merge patch. `archived: false` restores an archived project."""
+    if caller.mandate is not None:
+        caller.mandate.require_project(project_id)
     changed = await projects.update(
         conn,
         account_id=caller.account_id,
@@ -91,5 +100,7 @@ async def archive(project_id: ProjectId, caller: Archiver, conn: Tx, expected: I
 
     A repeated request has no effect.
     """
+    if caller.mandate is not None:
+        caller.mandate.require_project(project_id)
     archived = await projects.archive(conn, account_id=caller.account_id, project_id=project_id, expected=expected)
     return etags.with_etag(archived, of=archived.id, version=archived.version)

@@ -54,7 +54,9 @@ router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 deliveries_router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("notifications:read")]
-Creator = Annotated[Caller, needs("notifications:write", effect=Effect.OUTWARD, plannable=True)]
+Creator = Annotated[
+    Caller, needs("notifications:write", effect=Effect.OUTWARD, plannable=True, checks_target=True)
+]
 Writer = Annotated[Caller, needs("notifications:write", effect=Effect.WRITE, plannable=True)]
 Deleter = Annotated[Caller, needs("notifications:write", effect=Effect.DELETE, plannable=True)]
 # A delivery is repeated: no manifest describes it.
@@ -72,6 +74,7 @@ async def create(
         keyring=keyring,
         account_id=caller.account_id,
         secret=schemas.secret_of(body),
+        mandate=caller.mandate,
         **body.values(),
     )
 
@@ -107,6 +110,7 @@ async def change(
         destination_id=webhook_id,
         expected=if_match,
         patch=body.values(),
+        mandate=caller.mandate,
     )
     return with_etag(changed, of=changed.id, version=changed.version)
 

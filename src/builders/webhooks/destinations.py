@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from builders.identity import accounts
@@ -15,6 +16,7 @@ from builders.kit.http import idempotency
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
+from builders.kit.mandates import Mandate
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
@@ -28,6 +30,7 @@ from builders.webhooks.records import (
     DestinationSpec,
     DisabledReason,
     ManagedDestination,
+    ManagedFields,
     NewDestination,
     ValidatedUrls,
 )
@@ -51,11 +54,12 @@ async def create_destination(
     enabled: bool,
     events: Sequence[str],
     secret: str | None,
+    mandate: Mandate | None = None,
 ) -> NewDestination:
     """Create a destination; publish webhook.created. Without `secret`, generate one and return it.
 
     A repetition with the same Idempotency-Key returns the destination without its secret.
-    Raise Invalid for members of the body, WebhookLimit.
+    Raise Invalid for members of the body, WebhookLimit, MandateExceeded.
     """
     validated = await _validate(outbound, url=url, events=events, secret=secret)
     spec = DestinationSpec(
@@ -70,6 +74,8 @@ async def create_destination(
         made = await store.find(conn, account_id=account_id, destination_id=spec.id, now=clock.now())
         if made is not None:
             return NewDestination(**asdict(made))
+        if mandate is not None:
+            await _require_allowed(conn, mandate, account_id, spec)
         await create_destinations(conn, keyring=keyring, account_id=account_id, specs=[spec])
         destination = await get_destination(conn, account_id=account_id, destination_id=spec.id)
     return NewDestination(**asdict(destination), signing_secret=spec.secret if secret is None else None)
@@ -110,10 +116,11 @@ async def update_destination(
     destination_id: UUID,
     patch: Mapping[str, Any],
     expected: WriteCondition,
+    mandate: Mandate | None = None,
 ) -> Destination:
     """Change the members in the patch; publish webhook.updated. Enabling a destination again resets its failures.
 
-    Raise WebhookNotFound, VersionMismatch, Invalid for members of the body.
+    Raise WebhookNotFound, VersionMismatch, Invalid for members of the body, MandateExceeded.
     """
     async with database.connection() as conn:
         await is_enabled(conn, account_id=account_id, destination_id=destination_id)
@@ -123,8 +130,30 @@ async def update_destination(
         expected.check(of=before.id, version=before.version)
         events = list(dict.fromkeys(patch.get("events", before.events)))
         change = replace(before, **{**patch, "url": url or before.url, "events": events})
+        if mandate is not None:
+            await _require_allowed(conn, mandate, account_id, change)
         await _update(conn, account_id, [change])
         return await get_destination(conn, account_id=account_id, destination_id=destination_id)
+
+
+async def list_new_hosts(conn: Conn, *, account_id: UUID, urls: Iterable[str]) -> set[str]:
+    """Return the hosts of the URLs to which the account sends no events: of none of its enabled destinations."""
+    hosts = {host_of(url) for url in urls}
+    if not hosts:
+        return set()
+    return hosts - {host_of(each.url) for each in await list_managed(conn, account_id=account_id) if each.enabled}
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, with its port if the URL names one."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+async def _require_allowed(conn: Conn, mandate: Mandate, account_id: UUID, wanted: ManagedFields) -> None:
+    """Raise MandateExceeded: a webhook is of no project, and its host can be new."""
+    mandate.require_project(None)
+    if wanted.enabled:
+        mandate.require_known(await list_new_hosts(conn, account_id=account_id, urls=[wanted.url]))
 
 
 async def rotate_secret(

@@ -106,7 +106,8 @@ def _follow(page: Any, kind: str, target: str) -> str | None:
 
 def test_each_form_has_a_step() -> None:
     # invoice-pay leads to Stripe, which the demo has not.
-    assert {*ACTIONS} - {each.action for each in STEPS} == {"invoice-pay"}
+    # An agent's machine is approved on the same page, with the fields of a mandate: tests/console/test_device.py.
+    assert {*ACTIONS} - {each.action for each in STEPS} == {"invoice-pay", "device-agent"}
 
 
 @pytest.fixture(scope="session")

@@ -149,6 +149,7 @@ STEPS: Sequence[Step] = (
         hides="clicked again",
     ),
     Step("delivery-retry", "/console/deliveries/{failed_id}", "The event was sent, but not accepted.*500"),
+    Step("agent-mint", "/console/keys", "svc_test_", {"label": "clicked", "toolsets": "on"}),
     Step("key-mint", "/console/keys", "svc_test_", {"label": "clicked"}, shows="clicked"),
     Step("key-rotate", "/console/keys", "svc_test_", row="clicked"),
     Step("key-revoke", "/console/keys", "The key is revoked", row="clicked", shows="revoked"),
@@ -313,5 +314,5 @@ STEPS: Sequence[Step] = (
         link="marblekitchen.com",
     ),
     Step("registrar-disconnect", TEST_REGISTRARS, "The registrar is disconnected", hides="Disconnect"),
-    Step("keys-revoke", "/console/keys", "The account has no active key"),
+    Step("keys-revoke", "/console/keys", "No machine of the account can act"),
 )

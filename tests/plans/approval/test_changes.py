@@ -61,7 +61,7 @@ async def test_a_person_sets_a_policy(alice: Person) -> None:
     when = {"amount_over": [usd("20.00")], "deletes": True, "kinds": ["domain"]}
     await set_policy(alice, require="when", when=when, direct_writes="refuse")
     policy = await read_policy(alice)
-    assert policy["when"] == {**when, "projects": []}
+    assert policy["when"] == {**when, "projects": [], "outward": False}
     assert policy["direct_writes"] == "refuse"
     assert "costs more than 20.00 USD" in policy["description"][0]
 

@@ -52,6 +52,7 @@ conditions = st.builds(
     deletes=st.booleans(),
     kinds=st.sets(st.sampled_from(Kind)).map(tuple),
     projects=st.sets(st.sampled_from(PROJECTS)).map(tuple),
+    outward=st.booleans(),
 )
 policies = st.builds(
     ApprovalPolicy,
@@ -72,7 +73,9 @@ def changes(draw: st.DrawFn) -> Change:
     projects = (
         draw(st.frozensets(st.sampled_from(PROJECTS))) if kinds & {Kind.ALIAS, Kind.PROJECT} else frozenset()
     )
-    return Change(kinds=kinds, deletes=draw(st.booleans()), projects=projects, due=due, spent=draw(sums()))
+    outward = draw(st.booleans()) and kinds != {Kind.PROJECT}
+    deletes, spent = draw(st.booleans()), draw(sums())
+    return Change(kinds=kinds, deletes=deletes, projects=projects, outward=outward, due=due, spent=spent)
 
 
 @st.composite
@@ -84,7 +87,7 @@ def pairs(draw: st.DrawFn) -> tuple[ApprovalPolicy, ApprovalPolicy]:
             st.sampled_from(["require", "approvals", "own_plans", "direct_writes", "direct_sends"]), max_size=1
         )
     )
-    parts = draw(st.sets(st.sampled_from(["amount_over", "deletes", "kinds", "projects"]), max_size=2))
+    parts = draw(st.sets(st.sampled_from(["amount_over", "deletes", "kinds", "projects", "outward"]), max_size=2))
     changed = replace(current.when, **{name: getattr(other.when, name) for name in parts})
     return current, replace(current, when=changed, **{name: getattr(other, name) for name in members})
 
@@ -119,6 +122,7 @@ def test_more_of_a_change_meets_no_fewer_rules(
         kinds=change.kinds | more.kinds,
         deletes=change.deletes or more.deletes,
         projects=change.projects | more.projects,
+        outward=change.outward or more.outward,
         due=add(change.due, more.due),
         spent=add(change.spent, more.spent),
     )

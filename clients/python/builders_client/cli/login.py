@@ -29,11 +29,18 @@ def log_in(
             "You choose then.",
         ),
     ] = None,
+    agent: Annotated[
+        bool,
+        typer.Option("--agent", help="Get keys for an agent: you say in the browser what it may do and spend."),
+    ] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
     """Get keys for this machine. A person signs in with a browser, types the code and chooses the keys."""
     state = state_of(ctx)
-    body = {"host": socket.gethostname()[:255], "scope": " ".join(scopes or _ALL)}
+    body = {
+        "host": socket.gethostname()[:255],
+        "scope": " ".join([*(scopes or _ALL), *(["agent"] if agent else [])]),
+    }
     asked = state.call("auth_authorize", body=body)
     texts.note(f"Open {asked['verification_uri']} and type the code:")
     show_code(asked["user_code"])

@@ -17,6 +17,23 @@ _ALL = (
         portfolio=True,
     ),
     Operation(
+        "account_get_machines",
+        "account",
+        "get_machines",
+        "GET",
+        "/v1/account/machines",
+        scope="account:read",
+    ),
+    Operation(
+        "account_limit_machines",
+        "account",
+        "limit_machines",
+        "PUT",
+        "/v1/account/machines",
+        scope="plans:approve",
+        required=("max_total_per_30_days",),
+    ),
+    Operation(
         "account_list_audit",
         "account",
         "list_audit",

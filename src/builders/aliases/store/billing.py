@@ -140,3 +140,12 @@ restore = query(f"""
       )
     RETURNING {COLUMNS}
 """).all(alias_from_row)
+note_buyer = query("""
+    INSERT INTO aliases_buyers (account_id, alias_id, client)
+    SELECT %(account_id)s, bought, %(client)s FROM unnest(%(alias_ids)s::uuid[]) AS bought
+    ON CONFLICT (account_id, alias_id) DO UPDATE SET client = EXCLUDED.client
+""").run()
+list_buyers = query("""
+    SELECT alias_id, client FROM aliases_buyers
+    WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])
+""").pairs(UUID, str)

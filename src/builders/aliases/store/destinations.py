@@ -245,6 +245,10 @@ async def insert_catch_alls(
     await conn.execute(INSERT_CATCH_ALLS, {"account_id": account_id, **columns, **asdict(terms)})
 
 
+list_confirmed = query("""
+    SELECT lower(email) FROM aliases_destinations
+    WHERE account_id = %(account_id)s AND lower(email) = ANY(%(readers)s::text[]) AND verified_at IS NOT NULL
+""").set_of(str)
 list_unconfirmed = query("""
     SELECT DISTINCT forward.email
     FROM aliases_forwards AS forward

@@ -1,11 +1,12 @@
-"""/v1/auth/device: a machine asks for keys, and a person decides (RFC 8628)."""
+"""/v1/auth/device: a machine asks for keys, and a person decides (RFC 8628); /v1/account/machines."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
 from fastapi import Path, Request
 
+from builders.identity import mandates
 from builders.identity.devices import schemas, service
 from builders.identity.devices.errors import (
     AccessDenied,
@@ -20,6 +21,7 @@ from builders.identity.devices.errors import (
 )
 from builders.identity.devices.records import OpenedRequest
 from builders.identity.errors import KeyLimit
+from builders.identity.mandates import Machines
 from builders.kit.callers import APPROVE, Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
@@ -32,6 +34,7 @@ from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import SITE_PREFIX_BITS, STOPS, Policy, declare, rate_limit
 from builders.kit.limits.rate_limiter import require_quota
+from builders.kit.mandates import Mandate
 from builders.kit.values import ids
 
 router = Router(prefix="/v1/auth/device", tags=["auth"])
@@ -88,6 +91,7 @@ async def authorize(
         address=address,
         presets=body.presets(),
         asks_live=body.asks_live(),
+        asks_agent=body.asks_agent(),
     )
     return schemas.DeviceAuthorizationReply(
         device_code=codes.device_code,
@@ -180,5 +184,30 @@ async def decide(
         approve=body.decision == "approve",
         test_presets=body.test_presets,
         live_preset=body.live_preset,
+        mandate=cast(Mandate | None, body.mandate),
     )
     return _seen(opened, address)
+
+
+machines_router = Router(prefix="/v1/account", tags=["account"])
+Reader = Annotated[Caller, needs("account:read")]
+LIMIT = declare(
+    Policy(name="machines", quota=30, window_s=600, by="account", counts="Changes of the limit of all machines.")
+)
+
+
+@machines_router.get("/machines", openapi_extra=BEYOND_SPEC)
+async def get_machines(caller: Reader, conn: Reads) -> Machines:
+    """Read what all machines with a mandate may cost in 30 days, and have cost."""
+    return await mandates.get_machines(conn, account_id=caller.live_account_id)
+
+
+@machines_router.put("/machines", openapi_extra=BEYOND_SPEC, dependencies=[rate_limit(LIMIT)])
+async def limit_machines(body: schemas.MachinesUpdate, caller: Person, conn: Tx) -> Machines:
+    """Limit what all machines with a mandate cost together in 30 days, as a person who has signed in lately.
+
+    The renewals of their names count too. They are never refused, but leave less.
+    """
+    return await mandates.set_machines_limit(
+        conn, account_id=caller.live_account_id, limit=body.max_total_per_30_days, actor=caller.actor
+    )

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from builders.identity.records import Preset
 from builders.kit.limits import maximums
+from builders.kit.mandates import Mandate
 from builders.kit.values.docs import doc
 from builders.kit.values.resources import HIDDEN, resource
 
@@ -40,6 +41,7 @@ class DeviceRequest:
     address: Annotated[str, doc("The address that the request came from; empty when unknown.")]
     presets: Annotated[Sequence[Preset], doc("The presets of test keys that the machine asks for.")]
     asks_live: Annotated[bool, doc("Whether the machine asks for a live key.")]
+    asks_agent: Annotated[bool, doc("Whether it asks for an agent: its keys need a mandate.")]
     expires_at: Annotated[datetime, doc("Until when it can be decided.")]
     is_approved: Annotated[bool | None, HIDDEN]  # None: not decided
 
@@ -90,5 +92,6 @@ class Minting:
     address: str
     test_presets: Sequence[Preset]
     live_preset: Preset | None
+    mandate: Mandate | None
     mintings: int  # with this one
     key_ids: Sequence[UUID]  # of the keys that the last minting created

@@ -6,13 +6,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from builders.identity.devices.records import OpenedRequest
+from builders.identity.fields import MandateInput
 from builders.identity.records import NewApiKey, Preset
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body, WriteReply
 from builders.kit.http.members import written_of
+from builders.kit.mandates import Amounts
 from builders.kit.values.docs import doc
 
 LIVE = "live"  # the word of `scope` that asks for a live key
+AGENT = "agent"  # ... for keys with a mandate
 DeviceRequestReply = written_of(OpenedRequest, "DeviceRequestReply")
 
 
@@ -30,23 +33,27 @@ class DeviceAuthorizationCreate(Body):
         str,
         Field(
             max_length=120,
-            description="What to offer to the person, separated by spaces: presets of test keys, and `live` for a "
-            "live key. The person decides.",
+            description="What to offer to the person, separated by spaces: presets of test keys, `live` for a "
+            "live key, and `agent` for keys with a mandate. The person decides.",
         ),
     ] = Preset.DEVELOPER_FULL.value
 
     def presets(self) -> Sequence[Preset]:
         """Return the presets of test keys. Raise Invalid for an unknown word."""
-        words = [word for word in self.scope.split() if word != LIVE]
+        words = [word for word in self.scope.split() if word not in {LIVE, AGENT}]
         try:
             return list(map(Preset, words))
         except ValueError:
-            known = ", ".join((*Preset, LIVE))
+            known = ", ".join((*Preset, LIVE, AGENT))
             raise Invalid(("body", "scope"), f"The words of `scope` are {known}.", "scope") from None
 
     def asks_live(self) -> bool:
         """Return whether a live key is asked for."""
         return LIVE in self.scope.split()
+
+    def asks_agent(self) -> bool:
+        """Return whether the keys are for an agent."""
+        return AGENT in self.scope.split()
 
 
 class DeviceAuthorizationReply(WriteReply):
@@ -92,3 +99,15 @@ class DeviceDecisionCreate(Body, extra="forbid"):
         list[Preset], Field(default_factory=list, max_length=len(Preset), description="A test key for each.")
     ]
     live_preset: Annotated[Preset | None, doc("The preset of a live key; null: none.")] = None
+    mandate: Annotated[
+        MandateInput,
+        doc("What each of the keys may do and spend; required for an agent. Null: what its scopes allow."),
+    ] = None
+
+
+class MachinesUpdate(Body, extra="forbid"):
+    """What all machines with a mandate may cost together."""
+
+    max_total_per_30_days: Annotated[
+        Amounts | None, doc("An amount of each currency; one without an amount is zero. Null: no limit.")
+    ]

@@ -16,6 +16,8 @@ from dataclasses import asdict
 from datetime import timedelta
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
 from builders.identity import accounts, keys
 from builders.identity.devices import store
 from builders.identity.devices.errors import (
@@ -43,6 +45,7 @@ from builders.identity.sessions import ALPHABET, CODE_LENGTH
 from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
+from builders.kit.mandates import MANDATE, Mandate
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
@@ -63,7 +66,14 @@ _UNNAMED = "an unnamed machine"
 
 
 async def request_keys(
-    conn: Conn, *, keyring: Keyring, host: str, address: str, presets: Sequence[Preset], asks_live: bool
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    host: str,
+    address: str,
+    presets: Sequence[Preset],
+    asks_live: bool,
+    asks_agent: bool,
 ) -> DeviceCodes:
     """Store the request of a machine; return its codes. Raise DeviceRequestsFull."""
     now = clock.now()
@@ -79,6 +89,7 @@ async def request_keys(
         address=address,
         presets=list(dict.fromkeys(presets)),
         asks_live=asks_live,
+        asks_agent=asks_agent,
         expires_at=now + LIFETIME,
         interval_s=INTERVAL_S,
         now=now,
@@ -146,17 +157,18 @@ async def decide(
     approve: bool,
     test_presets: Sequence[Preset],
     live_preset: Preset | None,
+    mandate: Mandate | None,
 ) -> OpenedRequest:
     """Record what the person of the account decided; audit it. A denial also ends an approval without keys yet.
 
     Raise DeviceRequestNotFound, DeviceRequestEnded, KeyLimit when the account cannot have that many keys, and
-    Invalid for an approval without a key.
+    Invalid for an approval without a key, or of an agent without a mandate.
     """
     before = await get_request(conn, account_id=account_id, request_id=request_id)
     presets = list(dict.fromkeys(test_presets)) if approve else []
     wanted = len(presets) + (approve and live_preset is not None)
-    if approve and not wanted:
-        raise Invalid(("body", "test_presets"), "Choose at least one key.", "no_key")
+    if approve:
+        _check_wanted(before, wanted, mandate)
     if wanted > before.keys_left:
         raise KeyLimit(f"The account can have {before.keys_left} more API keys, of {MAX_ACTIVE_KEYS}.")
     now = clock.now()
@@ -168,6 +180,7 @@ async def decide(
         is_approved=approve,
         test_presets=presets,
         live_preset=live_preset if approve else None,
+        mandate=Jsonb(MANDATE.dump_python(mandate, mode="json")) if approve and mandate is not None else None,
         collect_until=now + COLLECT_FOR,
         now=now,
     )
@@ -179,6 +192,14 @@ async def decide(
     action = AuditAction.DEVICE_APPROVED if approve else AuditAction.DEVICE_DENIED
     await accounts.record_audit(conn, account_id=account_id, actor=actor, action=action, about=about)
     return await _opened(conn, decided, account_id=account_id)
+
+
+def _check_wanted(request: OpenedRequest, wanted: int, mandate: Mandate | None) -> None:
+    """Raise Invalid for an approval without a key, or of an agent without a mandate."""
+    if not wanted:
+        raise Invalid(("body", "test_presets"), "Choose at least one key.", "no_key")
+    if request.asks_agent and mandate is None:
+        raise Invalid(("body", "mandate"), "The keys of an agent need a mandate.", "no_mandate")
 
 
 async def collect_keys(database: Database, *, keyring: Keyring, device_code: str) -> Sequence[NewApiKey]:
@@ -240,6 +261,7 @@ async def _mint(conn: Conn, minting: Minting, *, keyring: Keyring) -> Sequence[N
             minted_by=KeyKind.LIVE,
             actor=actor,
             expires_at=clock.now() + KEY_LIFETIME,
+            mandate=minting.mandate,
             is_mailed=False,  # one notice for all
         )
         for kind, preset in wanted

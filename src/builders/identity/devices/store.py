@@ -5,17 +5,19 @@ from typing import Any
 from builders.identity.devices.records import MAX_OPEN, DeviceRequest, Minting, Polled
 from builders.identity.records import Preset
 from builders.kit.db.queries import query
+from builders.kit.mandates import MANDATE
 
-COLUMNS = "id, host, address, presets, asks_live, expires_at, is_approved"
+COLUMNS = "id, host, address, presets, asks_live, asks_agent, expires_at, is_approved"
 
 
 def _request(presets: list[str], **columns: Any) -> DeviceRequest:
     return DeviceRequest(presets=list(map(Preset, presets)), **columns)
 
 
-def _minting(test_presets: list[str], live_preset: str | None, **columns: Any) -> Minting:
+def _minting(test_presets: list[str], live_preset: str | None, mandate: Any, **columns: Any) -> Minting:
     live = None if live_preset is None else Preset(live_preset)
-    return Minting(test_presets=list(map(Preset, test_presets)), live_preset=live, **columns)
+    may = None if mandate is None else MANDATE.validate_python(mandate)
+    return Minting(test_presets=list(map(Preset, test_presets)), live_preset=live, mandate=may, **columns)
 
 
 # Without the lock, concurrent transactions would not count each other's requests.
@@ -23,9 +25,10 @@ lock_requests = query("SELECT pg_advisory_xact_lock(hashtextextended('identity_d
 # False when MAX_OPEN requests are open, or another request has the same code.
 insert_request = query("""
     INSERT INTO identity_devices_requests
-        (id, device_code_hash, user_code_hash, host, address, presets, asks_live, expires_at, interval_s)
+        (id, device_code_hash, user_code_hash, host, address, presets, asks_live, asks_agent, expires_at,
+         interval_s)
     SELECT %(request_id)s, %(device_code_hash)s, %(user_code_hash)s, %(host)s, %(address)s, %(presets)s,
-           %(asks_live)s, %(expires_at)s, %(interval_s)s
+           %(asks_live)s, %(asks_agent)s, %(expires_at)s, %(interval_s)s
     WHERE %(max_open)s > (SELECT count(*) FROM identity_devices_requests WHERE expires_at > %(now)s)
     ON CONFLICT DO NOTHING
 """).changes(max_open=MAX_OPEN)
@@ -56,7 +59,7 @@ find_request = query(f"""
 find_decided = query(f"""
     UPDATE identity_devices_requests
     SET is_approved = %(is_approved)s, session_id = %(session_id)s, test_presets = %(test_presets)s,
-        live_preset = %(live_preset)s, expires_at = greatest(expires_at, %(collect_until)s)
+        live_preset = %(live_preset)s, mandate = %(mandate)s, expires_at = greatest(expires_at, %(collect_until)s)
     WHERE id = %(request_id)s AND account_id = %(account_id)s
       AND (is_approved IS NULL OR is_approved AND minted_at IS NULL AND NOT %(is_approved)s)
       AND expires_at > %(now)s
@@ -79,7 +82,8 @@ find_minting = query("""
     UPDATE identity_devices_requests SET minted_at = coalesce(minted_at, %(now)s), mintings = mintings + 1
     WHERE id = %(request_id)s AND is_approved
       AND (minted_at IS NULL AND expires_at > %(now)s OR minted_at > %(since)s AND mintings < %(most)s)
-    RETURNING id, account_id, session_id, host, address, test_presets, live_preset, mintings, key_ids
+    RETURNING id, account_id, session_id, host, address, test_presets, live_preset, mandate, mintings,
+              key_ids
 """).one(_minting)
 set_keys = query("""
     UPDATE identity_devices_requests SET key_ids = %(key_ids)s

@@ -1,6 +1,6 @@
 """API keys."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -8,25 +8,36 @@ from uuid import UUID
 
 from psycopg import AsyncCursor
 from psycopg.rows import args_row
+from psycopg.types.json import Jsonb
 
 from builders.identity import scopes
-from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, KeyKind, KeySecret, KeySpec, Network, Preset
+from builders.identity.records import (
+    MAX_ACTIVE_KEYS,
+    ApiKey,
+    ConnectionSpec,
+    KeyKind,
+    KeySecret,
+    KeySpec,
+    Network,
+    Preset,
+)
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import account_lock, query
+from builders.kit.mandates import MANDATE
 from builders.kit.values import ids
 
 COLUMNS = """
     id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at, asked_expires_at,
-    allowed_ips, reads_mail
+    allowed_ips, reads_mail, mandate, client, client_name
 """
 # Without the lock, concurrent transactions would not count each other's keys.
 _lock_keys = account_lock("identity_keys")
 INSERT_KEY = f"""
     INSERT INTO identity_keys
         (account_id, id, digest, label, kind, preset, prefix, last4, created_at, created_by, expires_at,
-         asked_expires_at, allowed_ips)
+         asked_expires_at, allowed_ips, mandate, client)
     SELECT %(account_id)s, %(id)s, %(digest)s, %(label)s, %(kind)s, %(preset)s, %(prefix)s, %(last4)s, %(now)s,
-           %(created_by)s, %(expires_at)s, %(expires_at)s, %(allowed_ips)s::cidr[]
+           %(created_by)s, %(expires_at)s, %(expires_at)s, %(allowed_ips)s::cidr[], %(mandate)s, %(client)s
     WHERE %(max_active)s > (
         SELECT count(*) FROM identity_keys
         WHERE account_id = %(account_id)s AND revoked_at IS NULL
@@ -52,7 +63,8 @@ REVOKE_ALL = f"""
 EXPIRE_KEY = f"""
     UPDATE identity_keys SET expires_at = least(expires_at, %(expires_at)s), rotated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(key_id)s
-      AND rotated_at IS NULL AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
+      AND digest IS NOT NULL AND rotated_at IS NULL AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > %(now)s)
     RETURNING {COLUMNS}
 """
 # SKIP LOCKED: another process that holds the row updates the same column; concurrent flushes do not wait.
@@ -83,6 +95,7 @@ class Holder:
     is_expired: bool
     allowed_ips: Sequence[Network] | None  # None: any
     reads_mail: bool
+    mandate: Mapping[str, Any] | None  # as JSON
 
 
 def _api_key(*row: Any) -> ApiKey:
@@ -101,12 +114,17 @@ def _api_key(*row: Any) -> ApiKey:
         asked,
         networks,
         mail,
+        mandate,
+        client,
+        client_name,
     ) = row
+    may = None if mandate is None else MANDATE.validate_python(mandate)
+    held = scopes.of_mandate(may) if preset is None and may else scopes.PRESET_SCOPES[preset]
     return ApiKey(
         id=key_id,
         label=label,
         key_kind=KeyKind(kind),
-        preset=Preset(preset),
+        preset=None if preset is None else Preset(preset),
         prefix=prefix,
         last4=last4,
         created_at=created_at,
@@ -115,7 +133,10 @@ def _api_key(*row: Any) -> ApiKey:
         last_used_at=used_at,
         asked_expires_at=asked,
         allowed_ips=None if networks is None else [str(each) for each in networks],
-        scopes=[*scopes.PRESET_SCOPES[preset], scopes.MAIL] if mail else scopes.PRESET_SCOPES[preset],
+        mandate=may,
+        client=client,
+        client_name=client_name,
+        scopes=[*held, scopes.MAIL] if mail else held,
     )
 
 
@@ -128,9 +149,53 @@ async def insert_key(
 ) -> ApiKey | None:
     """Insert the key; None when the account has MAX_ACTIVE_KEYS active keys."""
     row = asdict(secret) | asdict(spec) | asdict(spec.limits) | {"max_active": MAX_ACTIVE_KEYS}
-    row |= {"account_id": account_id, "id": ids.new(), "created_by": created_by, "now": now}
+    row |= {"account_id": account_id, "id": ids.new(), "created_by": created_by, "now": now, "mandate": None}
+    if spec.mandate is not None:
+        row |= {"mandate": Jsonb(MANDATE.dump_python(spec.mandate, mode="json"))}
+        row |= {"client": spec.client or str(row["id"])}
     await _lock_keys(conn, account_id=account_id)
     return await (await _cursor(conn).execute(INSERT_KEY, row)).fetchone()
+
+
+# False when the account has MAX_ACTIVE_KEYS active keys; `lock_keys` comes before.
+_insert_connection = query("""
+    INSERT INTO identity_keys
+        (account_id, id, label, kind, prefix, last4, created_at, created_by, expires_at, asked_expires_at, mandate,
+         client, client_name)
+    SELECT %(account_id)s, %(id)s, %(label)s, %(kind)s, '', '', %(now)s, %(created_by)s, %(expires_at)s,
+           %(expires_at)s, %(mandate)s, %(client)s, %(client_name)s
+    WHERE %(max_active)s > (
+        SELECT count(*) FROM identity_keys
+        WHERE account_id = %(account_id)s AND revoked_at IS NULL
+          AND (expires_at IS NULL OR expires_at > %(now)s)
+    )
+""").changes(max_active=MAX_ACTIVE_KEYS)
+
+
+async def insert_connection(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    connection_id: UUID,
+    spec: ConnectionSpec,
+    created_by: str,
+    now: datetime,
+) -> bool:
+    """Insert a connection; return False when the account has MAX_ACTIVE_KEYS active keys."""
+    await _lock_keys(conn, account_id=account_id)
+    return await _insert_connection(
+        conn,
+        account_id=account_id,
+        id=connection_id,
+        label=spec.label,
+        kind=spec.kind,
+        client=spec.client,
+        client_name=spec.client_name,
+        mandate=Jsonb(MANDATE.dump_python(spec.mandate, mode="json")),
+        expires_at=spec.expires_at,
+        created_by=created_by,
+        now=now,
+    )
 
 
 async def find_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey | None:
@@ -145,7 +210,8 @@ list_keys = query("""
                'id', id, 'label', label, 'key_kind', kind, 'preset', preset, 'prefix', prefix, 'last4', last4,
                'created_at', kit_time(created_at), 'expires_at', kit_time(expires_at),
                'revoked_at', kit_time(revoked_at), 'last_used_at', kit_time(last_used_at),
-               'allowed_ips', allowed_ips
+               'allowed_ips', allowed_ips, 'mandate', mandate,
+               'client_name', client_name
            ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
            (array_agg(id) FILTER (WHERE nth = %(limit)s))[1]::text, coalesce(max(nth) > %(limit)s, false)
     FROM (
@@ -203,7 +269,8 @@ count_active = query("""
 _HOLDERS = """
     SELECT key.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
            key.preset, key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
-           coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail
+           coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail,
+           key.mandate
     FROM identity_keys AS key JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
 """
 # Active or not, by the account that its secret names.

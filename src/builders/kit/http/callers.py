@@ -19,6 +19,7 @@ from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
 from builders.kit.limits.policies import SITE_PREFIX_BITS
 from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMITER, RateLimiter, client_network
+from builders.kit.mandates import MandateExceeded, Toolset, toolset_of
 from builders.kit.marks import Mark
 
 COOKIE = "svc_access_token"
@@ -202,6 +203,9 @@ class Authenticate(Protocol):
     async def record_support_action(self, caller: Caller, *, what: str) -> None:
         """Write an audit entry for a request of a support session, before the request is handled."""
 
+    async def count_delete(self, caller: Caller) -> None:
+        """Count a deletion by a caller with a mandate. Raise MandateExceeded above its number of 30 days."""
+
     async def record_refusal(self, caller: Caller, refusal: Problem, *, what: str, operation: str) -> None:
         """Write an audit entry about a refusal with `audited_for`; one of many for an operation in a while."""
 
@@ -221,9 +225,10 @@ class RequireSending(Protocol):
 
 
 async def audit_refusal(refusal: Problem, request: Request, *, operation: str) -> None:
-    """Write the audit entry of a refusal with `audited_for`. An error of this does not replace the refusal."""
+    """Write the audit entry of a refusal, by default for the caller. An error of this does not replace it."""
     caller: Caller | None = request.scope.get(CALLER)
     if caller is not None:
+        refusal.audited_for = refusal.audited_for or caller.live_account_id
         authenticate: Authenticate = request.app.state.authenticate
         with suppress(Problem):
             what = f"{request.method} {request.scope['path']}"
@@ -243,11 +248,14 @@ class ScopeRequirement:
     permission: str | None
     is_plannable: bool = False
     is_sending: bool = False
+    toolset: Toolset | None = None
+    checks_target: bool = False
 
     @property
     def described(self) -> dict[str, str]:
         """Return the members of the operation in the OpenAPI document."""
-        return {"x-scope": self.scope, "x-effect": self.effect}
+        toolset = {} if self.toolset is None else {"x-toolset": self.toolset}
+        return {"x-scope": self.scope, "x-effect": self.effect, **toolset}
 
     async def __call__(self, request: Request) -> Caller:
         """Return the caller."""
@@ -293,21 +301,16 @@ class ScopeRequirement:
         return caller
 
     async def authorize(self, caller: Caller, request: Request) -> None:
-        """Check the scope, and the rights of a support session. Raise InsufficientScope, ImpersonationForbidden.
+        """Check the scope, the mandate, and the rights of a support session.
 
-        For the scope APPROVE also raise PersonRequired, FreshSignInRequired. An audit entry is written before each
-        change by a support session, so every change has one.
+        Raise InsufficientScope, MandateExceeded, ImpersonationForbidden. For the scope APPROVE also raise
+        PersonRequired, FreshSignInRequired. An audit entry is written before each change by a support session, so
+        every change has one.
         """
-        scope = self.scope
-        if scope == APPROVE:
-            require_fresh_person(caller.actor, account_id=caller.live_account_id)
-        if scope not in caller.scopes and caller.impersonation is not None:
-            raise _holder_only(f"A support session does not have the scope {scope}.", scope=scope)
-        if scope not in caller.scopes:
-            challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
-            raise InsufficientScope(
-                f"This operation needs the scope {scope}.", scope=scope, headers={"WWW-Authenticate": challenge}
-            )
+        self.require_allowed(caller)
+        if caller.mandate is not None and self.effect is Effect.DELETE:
+            counting: Authenticate = request.app.state.authenticate
+            await counting.count_delete(caller)
         if caller.impersonation is not None and request.method not in _SAFE:
             if self.support is None:
                 raise _holder_only("A support session cannot do this.")
@@ -320,6 +323,21 @@ class ScopeRequirement:
         if self.is_sending and caller.is_live and not is_person:
             require_sending: RequireSending = request.app.state.require_sending
             await require_sending(account_id=caller.account_id)
+
+    def require_allowed(self, caller: Caller) -> None:
+        """Check what needs no request: the scope and the mandate. Raise as `authorize`."""
+        scope = self.scope
+        if scope == APPROVE:
+            require_fresh_person(caller.actor, account_id=caller.live_account_id)
+        if scope not in caller.scopes and caller.impersonation is not None:
+            raise _holder_only(f"A support session does not have the scope {scope}.", scope=scope)
+        if scope not in caller.scopes:
+            challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
+            raise InsufficientScope(
+                f"This operation needs the scope {scope}.", scope=scope, headers={"WWW-Authenticate": challenge}
+            )
+        if caller.mandate is not None:
+            caller.mandate.require(self.effect, toolset=self.toolset, checks_target=self.checks_target)
 
     def require_settable(self, sent: Iterable[object]) -> None:
         """Refuse members that a support session may not set. Raise ImpersonationForbidden."""
@@ -337,6 +355,7 @@ _REFUSALS = (
     AddressNotAllowed,
     InsufficientScope,
     ImpersonationForbidden,
+    MandateExceeded,
     OriginForbidden,
     IssuerUnavailable,
 )
@@ -356,6 +375,8 @@ def needs(
     permission: str | None = None,
     plannable: bool = False,
     sends: bool = False,
+    toolset: Toolset | None = None,
+    checks_target: bool = False,
 ) -> Any:  # Depends has no public type
     """Return the dependency, for Annotated, that requires a scope of the caller; `fresh` ignores the cache.
 
@@ -366,6 +387,10 @@ def needs(
     requires besides, such as of the role in a team. `plannable`: a manifest can describe the resource, so the
     approval policy of the account can refuse that a program changes it directly. `sends`: it can refuse that a
     program sends this mail.
+
+    `toolset` is that of the scope by default. With `checks_target` the operation gives the caller's mandate to
+    what reads its target, which checks the project and what is new outside; else a mandate for projects or without
+    `outward` refuses it.
     """
     of_people = (PersonRequired, FreshSignInRequired) if scope == APPROVE else ()
     refusals = (
@@ -375,5 +400,15 @@ def needs(
         *([SendingRefused] if sends else []),
     )
     does = effect_of(scope, declared=effect, of_people=APPROVE)
-    requirement = ScopeRequirement(scope, does, fresh, support, permission, plannable, sends)
+    requirement = ScopeRequirement(
+        scope,
+        does,
+        fresh,
+        support,
+        permission,
+        is_plannable=plannable,
+        is_sending=sends,
+        toolset=toolset or toolset_of(scope),
+        checks_target=checks_target,
+    )
     return Depends(refuses(*refusals)(requirement))

@@ -244,7 +244,7 @@ class CompiledRoute:
                 hint = error_pages.add_mode_hint(refusal, request, has_body=self.has_body)
                 with suppress(RequestTimeout):
                     await _deadlines.run(hint, timeout_s=MODE_HINT_TIMEOUT_S)
-            if isinstance(refusal, Problem) and refusal.audited_for is not None:
+            if isinstance(refusal, Problem) and (refusal.audits_caller or refusal.audited_for is not None):
                 with suppress(RequestTimeout):
                     await _deadlines.run(
                         audit_refusal(refusal, request, operation=self.path), timeout_s=AUDIT_TIMEOUT_S
@@ -270,7 +270,7 @@ class CompiledRoute:
         if caller is not None and caller.impersonation is not None:
             counted = self.limits.of_support
         account = None if caller is None else caller.live_account_id
-        key = None if caller is None else caller.key_id or caller.session_id or account
+        key = None if caller is None else caller.credential_id
         spent = limiter.count_in_memory(counted, request.scope, key=key, account=account)
         try:
             if spent is None:

@@ -66,18 +66,21 @@ WITH_IDEMPOTENCY = Depends(with_idempotency)
 
 # The ends differ by more than a lease if the held one has ended: a sharded database refuses a clock in WHERE.
 CLAIM = """
-    INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, lease_until, selected_role)
-    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, statement_timestamp() + %(lease)s, %(role)s)
+    INSERT INTO kit_idempotency AS held
+        (account_id, key, fingerprint, claimed_at, lease_until, selected_role, made_by)
+    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, statement_timestamp() + %(lease)s, %(role)s,
+            %(made_by)s)
     ON CONFLICT (account_id, key) DO UPDATE
     SET fingerprint = excluded.fingerprint, lease_until = excluded.lease_until, fence = excluded.fence,
         claimed_at = CASE WHEN held.claimed_at < %(expired)s THEN excluded.claimed_at ELSE held.claimed_at END,
-        status = NULL, body = NULL, headers = NULL, selected_role = excluded.selected_role
+        status = NULL, body = NULL, headers = NULL, selected_role = excluded.selected_role,
+        made_by = excluded.made_by
     WHERE held.claimed_at < %(expired)s
        OR (held.status IS NULL AND excluded.lease_until - held.lease_until > %(lease)s)
     RETURNING fence, claimed_at
 """
 FIND = """
-    SELECT fingerprint, status, body, headers, selected_role FROM kit_idempotency
+    SELECT fingerprint, status, body, headers, selected_role, made_by FROM kit_idempotency
     WHERE account_id = %(account_id)s AND key = %(key)s
 """
 FINISH = """
@@ -265,8 +268,9 @@ async def claim(
 ) -> Claim | None:
     """Claim the key of the request, by default that of the header; return None without one.
 
-    Raise InFlight while another request has the key, Invalid when the key is malformed or belongs to another
-    request, and the Problem of a selecting header if the caller may no longer see the stored response.
+    Raise InFlight while another request has the key, Invalid when the key is malformed, is of another request,
+    or was used by other credentials and the caller is no person, and the Problem of a selecting header if the
+    caller may no longer see the stored response.
     """
     if key is None:
         header = request.headers.get(HEADER)
@@ -279,7 +283,7 @@ async def claim(
     if isinstance(body, (dict, list)) and len(raw := await request.body()) > LARGE_BODY:
         body = raw  # normalizing a large one would block other requests
     now, fingerprint = clock.now(), _fingerprint(request, body)
-    row = {"account_id": caller.account_id, "key": key}
+    row = {"account_id": caller.account_id, "key": key, "made_by": caller.credential_id}
     selecting = next((each for each in selecting_headers if each.name in request.headers), None)
     async with database.connection() as conn:
         role = None
@@ -293,10 +297,12 @@ async def claim(
             made = ids.made_of(claimed_at, noise)
             return Claim(account_id=caller.account_id, key=key, fence=fence, new_id=made)
         found = await (await conn.execute(FIND, row)).fetchone()
-    before, status, kept, headers, first_role = found or (fingerprint, None, None, None, role)
-    if before != fingerprint:
-        message = "This Idempotency-Key was used for another request; use a new key."
-        raise Invalid(("header", HEADER), message, "key_reused")
+    before, status, kept, headers, first_role, made_by = found or (fingerprint, None, None, None, role, None)
+    is_other = before != fingerprint
+    # Other credentials may see less; a person sees everything.
+    if is_other or (status is not None and caller.signed_in_at is None and made_by != caller.credential_id):
+        whose = "for another request" if is_other else "by other credentials"
+        raise Invalid(("header", HEADER), f"This Idempotency-Key was used {whose}; use a new key.", "key_reused")
     if status is None:
         raise InFlight("Another request with this Idempotency-Key is in progress; try again.", retry_after=1)
     if selecting is not None:

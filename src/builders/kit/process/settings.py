@@ -12,6 +12,7 @@ from pydantic import (
     AfterValidator,
     AliasChoices,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     IPvAnyAddress,
@@ -32,6 +33,7 @@ from builders.kit.process.hosts import (
     read_origin,
     read_resolver,
 )
+from builders.kit.values.money import Money
 from builders.kit.values.texts import visible
 
 Algorithm = Literal["RS256", "ES256", "EdDSA", "PS256"]
@@ -64,6 +66,14 @@ def _not_blank(secret: SecretStr) -> SecretStr:
 
 
 _Secret = Annotated[SecretStr, AfterValidator(_not_blank)]
+
+
+def _read_amount(value: object) -> object:
+    amount, _, currency = value.partition(" ") if isinstance(value, str) else ("", "", "")
+    return Money.of(amount, currency.strip()) if amount else value
+
+
+_Amount = Annotated[Money, BeforeValidator(_read_amount)]
 
 
 class OidcIssuer(BaseModel):
@@ -100,7 +110,15 @@ class OidcIssuer(BaseModel):
 _ISSUERS = TypeAdapter(tuple[OidcIssuer, ...])
 
 
-_LISTS = ("secret_keys", "outbound_allow", "trusted_proxies", "lander_origins", "dns_resolvers", "mail_hosts")
+_LISTS = (
+    "secret_keys",
+    "outbound_allow",
+    "trusted_proxies",
+    "lander_origins",
+    "dns_resolvers",
+    "mail_hosts",
+    "machines_max_total",
+)
 _Host = Annotated[str, AfterValidator(read_host)]
 _HostPort = Annotated[str, AfterValidator(read_host_port)]
 _Origin = Annotated[str, AfterValidator(read_origin)]
@@ -208,6 +226,11 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Maximum number of confirmation emails of an account to new destinations per day; further "
         "ones are sent on the following days.",
+    )
+    machines_max_total: Annotated[tuple[_Amount, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated amounts that all machines with a mandate of an account may cost in 30 days, "
+        "such as `500.00 USD, 450.00 EUR`; a currency that is not listed is zero. Unset: the account decides.",
     )
     smtp_url: SecretStr | None = Field(
         None,

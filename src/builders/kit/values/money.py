@@ -1,11 +1,11 @@
 """Money: an exact decimal amount with its currency, never a float; and the forms of it that a request may have."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import total_ordering
-from typing import Annotated, Any, Self, TypedDict, cast
+from typing import Annotated, Any, Self, TypedDict, TypeVar, cast
 
 from pydantic import (
     Field,
@@ -221,6 +221,21 @@ class Money:
 
 def _wire_of(money: Money) -> MoneyWire:
     return money.to_wire()
+
+
+_Limits = TypeVar("_Limits", bound=Sequence[Money])
+
+
+def check_limits(limits: _Limits) -> _Limits:
+    """Return limits, one of each currency, zero or more. Raise PydanticCustomError for others."""
+    for limit in limits:
+        if limit.currency not in CURRENCIES:
+            raise PydanticCustomError("currency", UNKNOWN_CURRENCY.format(limit.currency))
+        if limit.amount < 0:
+            raise PydanticCustomError("money_amount", "A limit is zero or more.")
+    if len({limit.currency for limit in limits}) < len(limits):
+        raise PydanticCustomError("currency_repeated", "Each currency has one limit.")
+    return limits
 
 
 class ExactMoney(Money):

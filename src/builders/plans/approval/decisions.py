@@ -4,7 +4,7 @@ A decision is bound to the digest of a plan. Decisions, changes of the policy an
 account hold one lock, so a promotion sees each of them as a whole or not at all.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,10 +15,12 @@ from builders.kit.errors import Problem
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.http.callers import ApprovalRequired
+from builders.kit.mandates import Mandate
 from builders.kit.values import clock, ids
 from builders.plans import planning, store as plans_store
-from builders.plans.approval import notices, policies, store
+from builders.plans.approval import notices, outward, policies, store
 from builders.plans.approval.policy import (
+    NEW_OUTSIDE,
     ApprovalPolicy,
     Approvers,
     Permit,
@@ -49,19 +51,28 @@ READ = 300  # decisions about a digest; a team has at most 101 deciders
 _STARTED = {PlanStatus.PROMOTING, PlanStatus.PROMOTED}
 
 
-async def get_approval(conn: Conn, *, plan: Plan, starts: bool = False) -> Approval:
+async def get_approval(
+    conn: Conn, *, plan: Plan, starts: bool = False, mandate: Mandate | None = None
+) -> Approval:
     """Return the approval of a plan, by the policy and the deciders of this moment.
 
     What is promoted needs none, unless its promotion `starts` or is resumed: the status that was read can be old.
+    `mandate` is that of the machine that asks, which can need an approval that the policy does not require. Until
+    a promotion starts, an open request by such a machine counts too, so that people see what they decide.
     """
     now, own = clock.now(), {"account_id": plan.account_id}
-    policy, found = await store.get_policy_and_decisions(
+    policy, found, is_asked = await store.get_policy_and_decisions(
         conn, **own, digest=plan.digest, plan_id=plan.id, limit=READ
     )
-    rules: Mapping[Rule, str] = {}
-    if (starts or plan.status not in _STARTED) and policy.require is not Requirement.NEVER:
-        spent = await store.sum_unapproved(conn, **own, plan_id=plan.id, since=now - WINDOW)
-        rules = list_rules(policy, read_change(plan, spent=spent))
+    rules: dict[Rule, str] = {}
+    if starts or plan.status not in _STARTED:
+        is_bound = (is_asked and not starts) if mandate is None else not mandate.outward
+        new = await outward.list_new(conn, plan=plan) if is_bound or policy.when.outward else ()
+        if policy.require is not Requirement.NEVER:
+            spent = await store.sum_unapproved(conn, **own, plan_id=plan.id, since=now - WINDOW)
+            rules = list_rules(policy, read_change(plan, spent=spent, outward=bool(new)))
+        if is_bound and new:
+            rules[Rule.OUTWARD] = NEW_OUTSIDE
     people = {each.account_id: each for each in await deciders.list_deciders(conn, **own)} if found else {}
     known = (
         await accounts.list_accounts_by_id(conn, account_ids={each.decided_by for each in found}) if found else {}
@@ -178,12 +189,13 @@ def find_obstacle(plan: Plan) -> Problem | None:
     return PlanExpired() if is_late else None
 
 
-async def use_approval(conn: Conn, *, plan: Plan) -> Approval:
+async def use_approval(conn: Conn, *, plan: Plan, mandate: Mandate | None = None) -> Approval:
     """Return the approval of a plan whose promotion starts, in the transaction that holds the account's lock.
 
     An approval is used up. An amount without one counts for the next plans.
     """
-    approval, own = await get_approval(conn, plan=plan, starts=True), {"account_id": plan.account_id}
+    approval = await get_approval(conn, plan=plan, starts=True, mandate=mandate)
+    own = {"account_id": plan.account_id}
     now = clock.now()
     if any(each.used_by == plan.id for each in approval.decisions):
         return approval  # a resumed promotion

@@ -37,6 +37,7 @@ class Rule(StrEnum):
     DELETES = "deletes"
     KINDS = "kinds"
     PROJECTS = "projects"
+    OUTWARD = "outward"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class Conditions:
     deletes: bool = False
     kinds: tuple[Kind, ...] = ()
     projects: tuple[UUID, ...] = ()
+    outward: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,7 @@ class Change:
     kinds: frozenset[Kind] = frozenset()  # of the resources that change
     deletes: bool = False
     projects: frozenset[UUID] = frozenset()  # whose resources, or which themselves, change
+    outward: bool = False  # mail or events go somewhere new
     due: Mapping[str, Money] = field(default_factory=dict)  # at once, by currency
     spent: Mapping[str, Money] = field(default_factory=dict)  # without approval in the last 24 hours, by currency
 
@@ -84,13 +87,14 @@ class Approvers:
     others: int
 
 
-def read_change(plan: Plan, *, spent: Mapping[str, Money]) -> Change:
+def read_change(plan: Plan, *, spent: Mapping[str, Money], outward: bool = False) -> Change:
     """Return what a policy evaluates of a plan."""
     actions = [action for action in plan.actions if action.action is not ActionKind.NO_OP]
     return Change(
         kinds=frozenset(action.kind for action in actions),
         deletes=plan.removals > 0,
         projects=frozenset(project for action in actions for project in _list_projects(action)),
+        outward=outward,
         due=sum_due(actions),
         spent=spent,
     )
@@ -129,7 +133,12 @@ def list_rules(policy: ApprovalPolicy, change: Change) -> dict[Rule, str]:
         rules[Rule.KINDS] = f"The plan changes resources of the kind {', '.join(kinds)}."
     if projects := sorted(map(str, change.projects.intersection(when.projects))):
         rules[Rule.PROJECTS] = f"The plan changes the project {', '.join(projects)}, or names of it."
+    if when.outward and change.outward:
+        rules[Rule.OUTWARD] = NEW_OUTSIDE
     return rules
+
+
+NEW_OUTSIDE = "The plan sends mail or events somewhere new."
 
 
 def _list_exceeded(when: Conditions, change: Change) -> Iterator[str]:
@@ -182,6 +191,8 @@ def _list_least(current: ApprovalPolicy, policy: ApprovalPolicy) -> Iterator[Cha
     for kind in Kind:
         least = Change(kinds=frozenset({kind}))
         yield from (least, replace(least, deletes=True))
+        if kind is not Kind.PROJECT:  # which sends nothing
+            yield replace(least, outward=True)
         if kind in {Kind.PROJECT, Kind.ALIAS}:
             yield from (replace(least, projects=frozenset({each})) for each in current.when.projects)
     # Only names cost something.
@@ -200,6 +211,7 @@ def describe(policy: ApprovalPolicy) -> tuple[str, ...]:
         *(["it deletes or replaces resources"] if when.deletes else []),
         *([f"it changes resources of the kind {', '.join(when.kinds)}"] if when.kinds else []),
         *([f"it changes the project {', '.join(map(str, when.projects))}"] if when.projects else []),
+        *(["it sends mail or events somewhere new"] if when.outward else []),
     ]
     required = {
         Requirement.NEVER: "No plan requires an approval.",

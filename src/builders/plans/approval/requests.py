@@ -7,6 +7,7 @@ from uuid import UUID
 
 from builders.identity import accounts
 from builders.kit.db.connections import Conn
+from builders.kit.mandates import Mandate
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.mail.templates import ApprovalSummary, PlanApprovalRequested
@@ -29,7 +30,13 @@ def review_url(base_url: str, plan: Plan) -> str:
 
 
 async def request_approval(
-    conn: Conn, *, keyring: Keyring, base_url: str, account_id: UUID, plan_id: UUID
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    base_url: str,
+    account_id: UUID,
+    plan_id: UUID,
+    mandate: Mandate | None = None,
 ) -> tuple[Plan, Approval]:
     """Ask the deciders for a decision about a plan, unless it needs none; return the plan and its approval.
 
@@ -37,12 +44,18 @@ async def request_approval(
     """
     await plans_store.lock_approvals(conn, account_id=account_id)
     plan = await planning.get_plan(conn, account_id=account_id, plan_id=plan_id)
-    approval, now = await decisions.get_approval(conn, plan=plan), clock.now()
+    approval, now = await decisions.get_approval(conn, plan=plan, mandate=mandate), clock.now()
     if approval.state not in ASKING or decisions.find_obstacle(plan) is not None:
         return plan, approval
     own, since = {"account_id": account_id, "digest": plan.digest}, now - DAY
     is_new = await store.request_approval(
-        conn, **own, plan_id=plan.id, manifest=plan.manifest, now=now, since=since
+        conn,
+        **own,
+        plan_id=plan.id,
+        manifest=plan.manifest,
+        by_mandate=mandate is not None and not mandate.outward,
+        now=now,
+        since=since,
     )
     if is_new:
         await decisions.publish(conn, event=PLAN_APPROVAL_REQUESTED, plan=plan, state=approval.state)

@@ -77,14 +77,18 @@ async def set_proposal(conn: Conn, *, account_id: UUID, proposal: Proposal) -> N
     )
 
 
-def _policy_and_decision(policy: Any, verdict: str | None, **columns: Any) -> tuple[Any, Decision | None]:
-    return policy, None if verdict is None else Decision(verdict=Verdict(verdict), **columns)
+def _policy_and_decision(
+    policy: Any, is_asked: bool, verdict: str | None, **columns: Any
+) -> tuple[Any, bool, Decision | None]:
+    return policy, is_asked, None if verdict is None else Decision(verdict=Verdict(verdict), **columns)
 
 
 # First the decisions that count for the plan, so that no number of later ones hides them.
 _list_policy_and_decisions = query("""
-    SELECT policy.policy, decision.*
+    SELECT policy.policy, coalesce(request.by_mandate, false) AS is_asked, decision.*
     FROM (SELECT) AS one
+    LEFT JOIN plans_approval_requests AS request
+      ON request.account_id = %(account_id)s AND request.digest = %(digest)s
     LEFT JOIN plans_approval_policies AS policy ON policy.account_id = %(account_id)s
     LEFT JOIN (
         SELECT id, plan_id, digest, verdict, comment, decided_by, decided_at, expires_at, ended_at, used_by
@@ -96,12 +100,13 @@ _list_policy_and_decisions = query("""
 
 async def get_policy_and_decisions(
     conn: Conn, *, account_id: UUID, digest: str, plan_id: UUID, limit: int
-) -> tuple[ApprovalPolicy, Sequence[Decision]]:
-    """Return the policy in force, and the decisions about a digest."""
+) -> tuple[ApprovalPolicy, Sequence[Decision], bool]:
+    """Return the policy in force, the decisions about a digest, and whether a mandate asks for one."""
     rows = await _list_policy_and_decisions(
         conn, account_id=account_id, digest=digest, plan_id=plan_id, limit=limit
     )
-    return _policy(rows[0][0]), [decision for _, decision in rows if decision is not None]
+    policy, is_asked, _ = rows[0]
+    return _policy(policy), [decision for *_, decision in rows if decision is not None], is_asked
 
 
 # Ends the decision of a person before another one is inserted.
@@ -152,10 +157,12 @@ async def insert_unapproved(
 
 # Whether the deciders were not notified of the digest in the last day. The plan is the newest with the digest.
 request_approval = query("""
-    INSERT INTO plans_approval_requests AS own (account_id, digest, plan_id, manifest, requested_at, notified_at)
-    VALUES (%(account_id)s, %(digest)s, %(plan_id)s, %(manifest)s, %(now)s, %(now)s)
+    INSERT INTO plans_approval_requests AS own
+        (account_id, digest, plan_id, manifest, requested_at, notified_at, by_mandate)
+    VALUES (%(account_id)s, %(digest)s, %(plan_id)s, %(manifest)s, %(now)s, %(now)s, %(by_mandate)s)
     ON CONFLICT (account_id, digest) DO UPDATE
     SET plan_id = EXCLUDED.plan_id, requested_at = EXCLUDED.requested_at,
+        by_mandate = own.by_mandate OR EXCLUDED.by_mandate,
         notified_at = CASE WHEN own.notified_at < %(since)s THEN EXCLUDED.notified_at ELSE own.notified_at END,
         mailed = CASE WHEN own.notified_at < %(since)s THEN NULL ELSE own.mailed END
     RETURNING notified_at = %(now)s

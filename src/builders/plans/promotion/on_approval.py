@@ -34,6 +34,7 @@ STARTED_AT_ONCE = 100  # promotions of an account by one job
 KEY_LIFE = timedelta(minutes=15)
 EXPIRED = StepError(code="approval_missing", message="Nobody approved the plan before it expired. Plan again.")
 KEY_REFUSED = StepError(code="key_refused", message="The key of the request cannot promote any more. Plan again.")
+STOPPED = StepError(code="machines_stopped", message="A person stopped all machines. Plan again.")
 PROMOTE = "sandbox:promote"
 
 
@@ -70,8 +71,8 @@ async def _start(
         plan = await planning.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
         if decisions.find_refusal(await decisions.get_approval(conn, plan=plan)) is not None:
             return None
-        key_id = ids.parse(promotion.created_by)
-        if not await _may_promote(conn, account_id, key_id):
+        actor = await _find_promoter(conn, account_id, ids.parse(promotion.created_by))
+        if actor is None:
             return KEY_REFUSED
     try:
         await run.promote(
@@ -79,7 +80,7 @@ async def _start(
             outbound=outbound,
             account_id=account_id,
             request=_consent(plan, promotion),
-            actor=Actor(type="key", id=key_id),
+            actor=actor,
             parameters=parameters,
         )
     except PromotionRunning:
@@ -91,12 +92,14 @@ async def _start(
     return None
 
 
-async def _may_promote(conn: Conn, account_id: UUID, key_id: UUID) -> bool:
+async def _find_promoter(conn: Conn, account_id: UUID, key_id: UUID) -> Actor | None:
+    """Return the key or connection as it acts; None if it cannot promote any more."""
     try:
         key = await keys.get_key(conn, account_id=account_id, key_id=key_id)
     except KeyNotFound:
-        return False
-    return key.is_active(clock.now()) and key.key_kind is KeyKind.LIVE and PROMOTE in key.scopes
+        return None
+    may_promote = key.is_active(clock.now()) and key.key_kind is KeyKind.LIVE and PROMOTE in key.scopes
+    return keys.actor_of(key) if may_promote else None
 
 
 def _consent(plan: Plan, promotion: Promotion) -> PromotionRequest:
@@ -114,18 +117,33 @@ def _consent(plan: Plan, promotion: Promotion) -> PromotionRequest:
 
 async def end(database: Database, *, account_id: UUID, promotion_id: UUID, error: StepError) -> None:
     """End a promotion that waits for an approval, if it still waits; publish promotion.failed."""
-    owner, now = {"account_id": account_id, "promotion_id": promotion_id}, clock.now()
     async with database.transaction() as conn:
         await store.lock_approvals(conn, account_id=account_id)  # no request starts it now
-        promotion = await store.get_promotion(conn, **owner, lock=True)
-        if promotion.status is not PromotionStatus.WAITING:
-            return
-        await store.skip_steps(conn, **owner, now=now)
-        steps = [replace(step, status=StepStatus.SKIPPED, finished_at=now) for step in promotion.steps]
-        plan = await planning.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
-        status = PromotionStatus.FAILED
-        await completion.publish(conn, plan=plan, promotion_id=promotion_id, steps=steps, status=status)
-        await store.end_waiting(conn, **owner, error=error, now=now)
+        await _end(conn, account_id=account_id, promotion_id=promotion_id, error=error)
+
+
+async def _end(conn: Conn, *, account_id: UUID, promotion_id: UUID, error: StepError) -> None:
+    owner, now = {"account_id": account_id, "promotion_id": promotion_id}, clock.now()
+    promotion = await store.get_promotion(conn, **owner, lock=True)
+    if promotion.status is not PromotionStatus.WAITING:
+        return
+    await store.skip_steps(conn, **owner, now=now)
+    steps = [replace(step, status=StepStatus.SKIPPED, finished_at=now) for step in promotion.steps]
+    plan = await planning.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
+    status = PromotionStatus.FAILED
+    await completion.publish(conn, plan=plan, promotion_id=promotion_id, steps=steps, status=status)
+    await store.end_waiting(conn, **owner, error=error, now=now)
+
+
+async def end_all(conn: Conn, *, account_id: UUID) -> None:
+    """End all promotions of an account that wait for an approval; none starts until the transaction ends."""
+    await store.lock_approvals(conn, account_id=account_id)
+    while waiting := await store.list_waiting(conn, account_id=account_id, after=ids.NIL, limit=STARTED_AT_ONCE):
+        for promotion_id in waiting:
+            await _end(conn, account_id=account_id, promotion_id=promotion_id, error=STOPPED)
+
+
+keys.stop_hooks.append(end_all)
 
 
 async def promote_as_person(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from builders.aliases import confirmations
+from builders.identity import keys
 from builders.invoices import issuance
 from builders.kit.callers import Actor
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
@@ -58,7 +59,8 @@ async def promote(
 
     Take the database, since each batch of steps is a transaction. Raise PlanNotFound, PlanBlocked,
     PlanDigestMismatch, PlanExpired, ConfirmDeletesMismatch, TotalExceeded, PlanStale, EmailUnverified,
-    PromotionRunning, PromotionLimit, ProjectArchived, and ApprovalRequired, after which the deciders are asked.
+    PromotionRunning, PromotionLimit, ProjectArchived, MandateExceeded, CredentialsInvalid for a revoked
+    key, and ApprovalRequired, after which the deciders are asked.
     """
     promotion_id, plan = await _start_or_ask(database, outbound, account_id, request, actor, parameters)
     promotion = None
@@ -71,7 +73,7 @@ async def promote(
             promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
         promotion = await _add_outstanding(conn, account_id, promotion)
     if promotion.status is PromotionStatus.WAITING:
-        await _ask(database, plan.id, account_id, parameters)
+        await _ask(database, plan.id, account_id, actor, parameters)
     made = [
         step.resource_id
         for step in promotion.steps
@@ -110,19 +112,23 @@ async def _start_or_ask(
             parameters=parameters,
         )
     except ApprovalRequired:
-        await _ask(database, request.plan_id, account_id, parameters)
+        await _ask(database, request.plan_id, account_id, actor, parameters)
         raise
 
 
-async def _ask(database: Database, plan_id: UUID, account_id: UUID, parameters: RunParameters) -> None:
+async def _ask(
+    database: Database, plan_id: UUID, account_id: UUID, actor: Actor, parameters: RunParameters
+) -> None:
     """Ask the deciders for a decision about a plan that could not be promoted."""
     async with database.transaction() as conn:
+        spender = await keys.find_spender(conn, account_id=account_id, actor=actor)
         await requests.request_approval(
             conn,
             keyring=parameters.keyring,
             base_url=parameters.base_url,
             account_id=account_id,
             plan_id=plan_id,
+            mandate=None if spender is None else spender.mandate,
         )
 
 

@@ -12,6 +12,7 @@ from builders.aliases.errors import NamesRefused
 from builders.aliases.records import Availability, Name
 from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
+from builders.identity.mandates import Spender
 from builders.identity.records import About, AuditAction
 from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
@@ -34,7 +35,7 @@ from builders.plans.errors import (
     TotalExceeded,
 )
 from builders.plans.planning import digest_plan
-from builders.plans.promotion import batches
+from builders.plans.promotion import batches, mandates
 from builders.plans.records import (
     PROMOTABLE,
     Action,
@@ -87,8 +88,7 @@ async def start(
     if plan.digest != request.digest:
         raise PlanDigestMismatch
     is_intact = digest_plan(account_id, plan.manifest_digest, stored) == plan.digest
-    webhooks = {action.after.url for action in plan.actions if isinstance(action.after, WebhookView)}
-    urls = await destinations.validate_urls(outbound, webhooks)  # again: DNS can have changed
+    urls = await destinations.validate_urls(outbound, _list_urls(plan))  # again: DNS can have changed
     async with database.transaction() as conn:
         new_id = ids.new()
         others = await store.lock_slot(conn, account_id=account_id, promotion_id=new_id, plan_id=plan.id)
@@ -100,23 +100,30 @@ async def start(
         if existing is None or plan.status in PROMOTABLE:
             _check_request(plan, request)
         await _check_account(conn, account_id, others)
-        if not await _is_approved(conn, plan, request, parameters):
+        spender = await mandates.find_allowed(conn, plan=plan, actor=actor)
+        if not await _is_approved(conn, plan, request, parameters, spender):
             return existing.id if existing else await _wait(conn, plan, request, new_id, str(actor)), plan
         if existing is None:
-            await _start(conn, plan, request, new_id, str(actor), urls)
+            started = await _start(conn, plan, request, new_id, str(actor), urls)
         else:
-            await _reopen(conn, plan, request, existing, urls)
+            started = await _reopen(conn, plan, request, existing, urls)
+        if spender is not None:
+            await mandates.use(conn, spender=spender, plan=plan, started=started, bound=parameters.bound)
         promotion_id = new_id if existing is None else existing.id
-        is_resumed = existing is not None and existing.status in UNFINISHED
-        await _audit(conn, plan, request, actor, promotion_id, is_resumed=is_resumed)
+        await _audit(conn, plan, request, actor, promotion_id, existing)
         if is_large(plan):
             await enqueue(conn, account_id=account_id, promotion_id=promotion_id)
         return promotion_id, plan
 
 
+def _list_urls(plan: Plan) -> set[str]:
+    return {action.after.url for action in plan.actions if isinstance(action.after, WebhookView)}
+
+
 async def _audit(
-    conn: Conn, plan: Plan, request: PromotionRequest, actor: Actor, promotion_id: UUID, *, is_resumed: bool
+    conn: Conn, plan: Plan, request: PromotionRequest, actor: Actor, promotion_id: UUID, before: Promotion | None
 ) -> None:
+    is_resumed = before is not None and before.status in UNFINISHED
     about: About = {"plan_id": str(plan.id), "promotion_id": str(promotion_id), "resumed": is_resumed}
     if request.person is not None:
         about = {**about, "person": str(request.person)}
@@ -129,9 +136,11 @@ def _starts(promotion: Promotion, request: PromotionRequest) -> bool:
     return promotion.status is PromotionStatus.WAITING or (request.resume and promotion.status in UNFINISHED)
 
 
-async def _is_approved(conn: Conn, plan: Plan, request: PromotionRequest, parameters: RunParameters) -> bool:
+async def _is_approved(
+    conn: Conn, plan: Plan, request: PromotionRequest, parameters: RunParameters, spender: Spender | None
+) -> bool:
     """Use the approval of the plan; return False if the promotion waits for it. Raise ApprovalRequired."""
-    approval = await decisions.use_approval(conn, plan=plan)
+    approval = await decisions.use_approval(conn, plan=plan, mandate=None if spender is None else spender.mandate)
     refusal = decisions.find_refusal(approval, review_url=requests.review_url(parameters.base_url, plan))
     if refusal is None:
         return True
@@ -192,8 +201,8 @@ async def _check_account(conn: Conn, account_id: UUID, promotions: Sequence[Prom
 
 async def _start(
     conn: Conn, plan: Plan, request: PromotionRequest, promotion_id: UUID, created_by: str, urls: ValidatedUrls
-) -> None:
-    """Insert the promotion with its steps and reserve the new names.
+) -> Sequence[Step]:
+    """Insert the promotion with its steps and reserve the new names; return the steps.
 
     Raise PlanStale if the live state changed, PromotionLimit.
     """
@@ -201,6 +210,7 @@ async def _start(
     if drifted := await _reserve_and_compare(conn, plan, steps, urls):
         raise _stale(drifted)
     await _insert(conn, plan, request, promotion_id, created_by, steps)
+    return steps
 
 
 async def _wait(conn: Conn, plan: Plan, request: PromotionRequest, promotion_id: UUID, created_by: str) -> UUID:
@@ -241,8 +251,8 @@ async def _insert(
 
 async def _reopen(
     conn: Conn, plan: Plan, request: PromotionRequest, promotion: Promotion, urls: ValidatedUrls
-) -> None:
-    """Make failed, skipped and waiting steps pending again, unless their preconditions have changed.
+) -> Sequence[Step]:
+    """Make failed, skipped and waiting steps pending again, unless their preconditions have changed; return them.
 
     An old promotion must not claim at outdated prices and terms. Raise TotalExceeded, and PlanStale if a step
     depends on a change and the caller wants to stop at errors, or no step was tried yet.
@@ -261,6 +271,7 @@ async def _reopen(
     await store.finish_steps(conn, **owner, outcomes=failed, now=clock.now())
     if failed:  # a name that is unavailable prevents the reservation of all
         await _reserve_names(conn, plan, [step for step in undone if step.position not in failed])
+    return undone
 
 
 async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[Name, Availability]:

@@ -19,6 +19,7 @@ from builders.aliases.records import Alias
 from builders.domains.records import AccountDomain
 from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
+from builders.kit.mandates import Amounts
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
@@ -184,6 +185,7 @@ class RunParameters:
     seller: Seller
     keyring: Keyring = field(repr=False)
     base_url: str  # of links
+    bound: Amounts | None = None  # what all machines of an account may cost in 30 days
 
     @classmethod
     def of(cls, settings: Settings, keyring: Keyring) -> Self:
@@ -194,6 +196,7 @@ class RunParameters:
             seller=Seller.of(settings),
             keyring=keyring,
             base_url=settings.url,
+            bound=settings.machines_max_total or None,
         )
 
 

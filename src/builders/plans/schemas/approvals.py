@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.values import texts
 from builders.kit.values.docs import CreatedAt, doc
-from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money
+from builders.kit.values.money import CURRENCIES, Money, check_limits
 from builders.kit.values.resources import extended
 from builders.mail import addresses
 from builders.plans.approval.policies import PolicyInForce, PolicyRequest
@@ -30,18 +30,6 @@ from builders.plans.records import ApprovalState, Kind, Plan, PlanDigest
 
 MAX_PROJECTS = 100
 MAX_COMMENT = 1000
-_ONCE = PydanticCustomError("currency_repeated", "Each currency has one limit.")
-
-
-def _check_limits(limits: list[Money]) -> list[Money]:
-    for limit in limits:
-        if limit.currency not in CURRENCIES:
-            raise PydanticCustomError("currency", UNKNOWN_CURRENCY.format(limit.currency))
-        if limit.amount < 0:
-            raise PydanticCustomError("money_amount", "A limit is zero or more.")
-    if len({limit.currency for limit in limits}) < len(limits):
-        raise _ONCE
-    return limits
 
 
 class ApprovalConditions(StrictBody):
@@ -54,7 +42,7 @@ class ApprovalConditions(StrictBody):
             description="The plan costs more at once than this, with what was promoted without an approval in the "
             "last 24 hours; one entry for each currency. A price in another currency requires an approval.",
         ),
-        AfterValidator(lambda limits: limits and _check_limits(limits)),
+        AfterValidator(lambda limits: limits and check_limits(limits)),
     ] = None
     deletes: Annotated[StrictBool, doc("The plan deletes or replaces resources.")] = False
     kinds: Annotated[list[Kind], doc("The plan changes resources of one of these kinds.")] = Field(
@@ -63,6 +51,13 @@ class ApprovalConditions(StrictBody):
     projects: Annotated[list[UUID], doc("The plan changes one of these projects, or names of it.")] = Field(
         default_factory=list, max_length=MAX_PROJECTS
     )
+    outward: Annotated[
+        StrictBool,
+        doc(
+            "The plan sends mail or events somewhere new: to a destination that the account never confirmed, by a "
+            "new catch-all, or to a host of none of its enabled webhooks."
+        ),
+    ] = False
 
     def conditions(self) -> Conditions:
         """Return the conditions as a record."""
@@ -71,6 +66,7 @@ class ApprovalConditions(StrictBody):
             deletes=self.deletes,
             kinds=tuple(dict.fromkeys(self.kinds)),
             projects=tuple(dict.fromkeys(self.projects)),
+            outward=self.outward,
         )
 
 
@@ -193,6 +189,7 @@ class ConditionsReply(Reply):
     deletes: Annotated[bool, doc("Whether deletions require an approval.")]
     kinds: Annotated[list[Kind], doc("Kinds of resources whose changes require an approval.")]
     projects: Annotated[list[UUID], doc("Projects whose changes require an approval.")]
+    outward: Annotated[bool, doc("Whether mail or events to somewhere new require an approval.")]
 
 
 class _PolicyReply(Reply):

@@ -212,7 +212,7 @@ def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> Sta
     """Return the reply for the credentials of the caller."""
     writes: list[Obstacle] = [] if "sandbox:write" in caller.scopes else ["insufficient_scope"]
     support: list[Obstacle] = [] if caller.impersonation is None else ["impersonation"]
-    has_key = caller.is_live and caller.method == "api_key"
+    has_key = caller.is_live and caller.key_id is not None
     promote: list[Obstacle] = [] if has_key else ["live_key_required"]
     if not found.email_verified:
         promote.append("email_unverified")
@@ -221,7 +221,7 @@ def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> Sta
     why_not = WhyNotReply(simulate=[*writes, *support], plan=[*writes, *support], promote=[*promote, *support])
     return StatusReply.from_record(
         found,
-        mode=caller.mode if caller.method == "api_key" else "session",
+        mode=caller.mode if caller.key_id is not None else "session",
         livemode=caller.is_live,
         can=CanReply(simulate=not why_not.simulate, plan=not why_not.plan, promote=not why_not.promote),
         reasons=why_not.promote,

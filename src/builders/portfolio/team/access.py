@@ -13,6 +13,7 @@ from builders.kit.effects import Effect
 from builders.kit.errors import refuses
 from builders.kit.http import idempotency
 from builders.kit.http.callers import needs
+from builders.kit.mandates import Limit, MandateExceeded
 from builders.kit.values import ids
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
@@ -96,6 +97,13 @@ async def _find_access(conn: Conn, *, caller: Caller, portfolio: str | None) -> 
     """Return the access to the account of the header: of a real account, with a test key too."""
     own = caller.live_account_id
     owner_id = own if portfolio is None else ids.find(portfolio)
+    if caller.mandate is not None:
+        allowed = caller.mandate.portfolio_account or own
+        if portfolio is not None and owner_id != allowed:
+            raise MandateExceeded(
+                f"The mandate is for the portfolio of the account {allowed}.", reason=Limit.PORTFOLIO_ACCOUNT
+            )
+        owner_id = allowed
     if owner_id is None:
         return None
     portfolio_id, role, approves_plans = caller.account_id, TeamRole.OWNER, True

@@ -1,15 +1,17 @@
 # Written by script/clients.
 """Operations: account."""
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from builders_client.aio.pages import AsyncPages
 from builders_client.aio.sender import AsyncSender
+from builders_client.generated.bodies.account import MachinesUpdate
 from builders_client.generated.models.account import (
     AuditEntryReply,
     AuditEntryReplyPage,
     DeciderConfirmed,
     DeciderReplyListing,
+    MachinesReply,
 )
 
 
@@ -36,6 +38,27 @@ class AsyncAccount:
             "account_confirm_decider", DeciderConfirmed, path={"decider_id": decider_id}
         )
 
+    async def get_machines(
+        self,
+    ) -> MachinesReply:
+        """Read what all machines with a mandate may cost in 30 days, and have cost.
+
+        Requires the scope `account:read`.
+        """
+        return await self._client.send("account_get_machines", MachinesReply)
+
+    async def limit_machines(
+        self,
+        **body: Unpack[MachinesUpdate],
+    ) -> MachinesReply:
+        """Limit what all machines with a mandate cost together in 30 days, as a person who has signed in lately.
+
+        The renewals of their names count too. They are never refused, but leave less.
+
+        Requires the scope `plans:approve`.
+        """
+        return await self._client.send("account_limit_machines", MachinesReply, body=body)
+
     def list_audit(
         self,
         *,
@@ -47,6 +70,7 @@ class AsyncAccount:
             "reception.ended",
             "mail.answered",
             "mail.opened",
+            "machines.limited",
             "api_key.refused",
             "session.opened",
             "session.ended",

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
+from builders_client.generated.bodies.shared import MandateCreate
 from builders_client.values import TimeLike
 
 
@@ -12,6 +13,8 @@ class ApiKeyCreate(TypedDict):
 
     allowed_ips: NotRequired[Sequence[str] | None]
     """The networks that the key works from, IPv4 or IPv6, in CIDR notation; null: any."""
+    mandate: NotRequired[MandateCreate | None]
+    """What the key may do and spend of what its scopes allow; null: all of it."""
     label: str
     """Your name for the key."""
     key_kind: Literal["live", "test"]

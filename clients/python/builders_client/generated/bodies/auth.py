@@ -4,6 +4,8 @@
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
+from builders_client.generated.bodies.shared import MandateCreate
+
 
 class DeviceAuthorizationCreate(TypedDict):
     """A machine that asks for keys (RFC 8628, 3.1), as JSON or as a form. `client_id` is not needed."""
@@ -11,8 +13,8 @@ class DeviceAuthorizationCreate(TypedDict):
     host: NotRequired[str]
     """Name of the machine, which the person sees and the keys are labelled with."""
     scope: NotRequired[str]
-    """What to offer to the person, separated by spaces: presets of test keys, and `live` for a live key. The
-    person decides.
+    """What to offer to the person, separated by spaces: presets of test keys, `live` for a live key, and `agent`
+    for keys with a mandate. The person decides.
     """
 
 
@@ -32,6 +34,8 @@ class DeviceDecisionCreate(TypedDict):
     """A test key for each."""
     live_preset: NotRequired[Literal["domainer_full", "developer_full"] | None]
     """The preset of a live key; null: none."""
+    mandate: NotRequired[MandateCreate | None]
+    """What each of the keys may do and spend; required for an agent. Null: what its scopes allow."""
 
 
 class DeviceTokenRequest(TypedDict):

@@ -20,6 +20,10 @@ class ApprovalConditions(TypedDict):
     """The plan changes resources of one of these kinds."""
     projects: NotRequired[Sequence[str]]
     """The plan changes one of these projects, or names of it."""
+    outward: NotRequired[bool]
+    """The plan sends mail or events somewhere new: to a destination that the account never confirmed, by a new
+    catch-all, or to a host of none of its enabled webhooks.
+    """
 
 
 class ManifestAlias(TypedDict):

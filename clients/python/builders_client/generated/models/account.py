@@ -2,7 +2,7 @@
 
 from pydantic import AwareDatetime
 
-from builders_client.values import Model
+from builders_client.values import Model, Money
 
 from .shared import ActorReply, UnknownField
 
@@ -15,7 +15,7 @@ class AuditEntryReply(Model):
     at: AwareDatetime
     """When it happened."""
     action: str
-    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, reception.set, reception.ended, mail.answered, mail.opened, api_key.refused, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, device.approved, device.denied, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
+    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, reception.set, reception.ended, mail.answered, mail.opened, machines.limited, api_key.refused, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, device.approved, device.denied, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
     actor: ActorReply
     """The person, key or employee that performed the action."""
     request_id: str | None
@@ -78,3 +78,12 @@ class DeciderConfirmed(Model):
     """Earliest time of a decision: 24 hours after a change, or its confirmation."""
     warnings: list[UnknownField] | None = None
     """Unknown members, which were ignored; amounts sent as numbers."""
+
+
+class MachinesReply(Model):
+    """What all machines with a mandate may cost together, and have cost."""
+
+    max_total_per_30_days: list[Money] | None
+    """What they may cost in 30 days; a currency without an amount is zero. Null: no limit."""
+    spent: list[Money]
+    """What they have cost in the last 30 days."""

@@ -4,38 +4,7 @@ from pydantic import AwareDatetime
 
 from builders_client.values import Model
 
-from .shared import ActorReply, UnknownField
-
-
-class DeviceKey(Model):
-    """A new API key with its secret, which is not stored."""
-
-    id: str
-    """Identifier of the key; not the secret."""
-    label: str
-    """Your name for the key."""
-    key_kind: str
-    """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
-    preset: str
-    """Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios. Known values: domainer_full, developer_full."""
-    prefix: str
-    """The public beginning of the secret."""
-    last4: str
-    """Last four characters of the secret, to recognize the key."""
-    created_at: AwareDatetime
-    """When the key was minted."""
-    expires_at: AwareDatetime | None
-    """When the key expires; null: never."""
-    revoked_at: AwareDatetime | None
-    """When the key was revoked; null while it works."""
-    last_used_at: AwareDatetime | None
-    """When the key was last used, to within five minutes."""
-    allowed_ips: list[str] | None
-    """The networks that the key works from; null: any."""
-    scopes: list[str]
-    """Scopes of the preset, with those that they imply."""
-    secret: str
-    """The key itself."""
+from .shared import ActorReply, Mandate, UnknownField
 
 
 class JwkReply(Model):
@@ -158,8 +127,8 @@ class SessionKey(Model):
     """Your name for the key."""
     kind: str
     """`live` or `test`. Known values: live, test."""
-    preset: str
-    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    preset: str | None
+    """Role preset that sets the scopes; null for a connection. Known values: domainer_full, developer_full."""
 
 
 class SessionStart(Model):
@@ -188,15 +157,6 @@ class DeviceAuthorizationReply(Model):
     """Seconds to wait between two polls."""
 
 
-class DeviceKeysReply(Model):
-    """The keys of the machine, in place of an access token. Store their secrets at once."""
-
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    keys: list[DeviceKey]
-    """A test key for each preset that the person chose, and any live key."""
-
-
 class DeviceRequestReply(Model):
     """A machine that asks for keys, as the person sees it. Only the account that typed its code sees it."""
 
@@ -210,6 +170,8 @@ class DeviceRequestReply(Model):
     """The presets of test keys that the machine asks for. Known values: domainer_full, developer_full."""
     asks_live: bool
     """Whether the machine asks for a live key."""
+    asks_agent: bool
+    """Whether it asks for an agent: its keys need a mandate."""
     expires_at: AwareDatetime
     """Until when it can be decided."""
     status: str
@@ -239,13 +201,15 @@ class SessionReply(Model):
     authenticated: bool | None = None
     """Always true; without valid credentials the response is 401."""
     method: str
-    """The form of the credentials. Known values: api_key, jwt, cookie."""
+    """The form of the credentials. Known values: api_key, jwt, cookie, oauth."""
     account: SessionAccount
     """The account; with a test key also the real account."""
     actor: ActorReply
     """The caller: a person, an API key or support."""
     key: SessionKey | None
-    """The API key that was used; null with other credentials."""
+    """The API key or connection that was used; null with other credentials."""
+    mandate: Mandate | None
+    """What these credentials may do and spend; null: what their scopes allow."""
     session: SessionStart | None
     """The session; null with an API key, and with a token of another issuer."""
     scopes: list[str]
@@ -268,13 +232,15 @@ class SignedInReply(Model):
     authenticated: bool | None = None
     """Always true; without valid credentials the response is 401."""
     method: str
-    """The form of the credentials. Known values: api_key, jwt, cookie."""
+    """The form of the credentials. Known values: api_key, jwt, cookie, oauth."""
     account: SessionAccount
     """The account; with a test key also the real account."""
     actor: ActorReply
     """The caller: a person, an API key or support."""
     key: SessionKey | None
-    """The API key that was used; null with other credentials."""
+    """The API key or connection that was used; null with other credentials."""
+    mandate: Mandate | None
+    """What these credentials may do and spend; null: what their scopes allow."""
     session: SessionStart | None
     """The session; null with an API key, and with a token of another issuer."""
     scopes: list[str]
@@ -287,3 +253,47 @@ class SignedInReply(Model):
     """When these credentials end; null: never."""
     impersonation: SessionImpersonation | None
     """The support session; null when the account's owner makes the request."""
+
+
+class DeviceKey(Model):
+    """A new API key with its secret, which is not stored."""
+
+    id: str
+    """Identifier of the key; not the secret."""
+    label: str
+    """Your name for the key."""
+    key_kind: str
+    """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
+    preset: str
+    """Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios. Known values: domainer_full, developer_full."""
+    prefix: str
+    """The public beginning of the secret; empty for a connection, which has none."""
+    last4: str
+    """Last four characters of the secret, to recognize the key."""
+    created_at: AwareDatetime
+    """When the key was minted."""
+    expires_at: AwareDatetime | None
+    """When the key expires; null: never."""
+    revoked_at: AwareDatetime | None
+    """When the key was revoked; null while it works."""
+    last_used_at: AwareDatetime | None
+    """When the key was last used, to within five minutes."""
+    allowed_ips: list[str] | None
+    """The networks that the key works from; null: any."""
+    mandate: Mandate | None
+    """What the key may do and spend of what its scopes allow; null: all of it."""
+    client_name: str | None
+    """The client of a connection, as it calls itself; null for a key."""
+    scopes: list[str]
+    """Scopes of the preset, with those that they imply."""
+    secret: str
+    """The key itself."""
+
+
+class DeviceKeysReply(Model):
+    """The keys of the machine, in place of an access token. Store their secrets at once."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    keys: list[DeviceKey]
+    """A test key for each preset that the person chose, and any live key."""

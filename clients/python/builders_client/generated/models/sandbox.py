@@ -347,7 +347,7 @@ class RuleReply(Model):
     """A rule of the policy that requires the approval."""
 
     rule: str
-    """Name of the rule. Known values: always, amount_over, deletes, kinds, projects."""
+    """Name of the rule. Known values: always, amount_over, deletes, kinds, projects, outward."""
     message: str
     """The reason, as text."""
 
@@ -502,6 +502,8 @@ class ConditionsReply(Model):
     """Kinds of resources whose changes require an approval. Known values: project, domain, webhook, alias."""
     projects: list[str]
     """Projects whose changes require an approval."""
+    outward: bool
+    """Whether mail or events to somewhere new require an approval."""
 
 
 class EventSimulatedReply(Model):

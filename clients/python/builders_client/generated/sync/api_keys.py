@@ -94,10 +94,11 @@ class ApiKeys:
     def revoke_all(
         self,
     ) -> ApiKeyReplyListing:
-        """Revoke all active keys of the account, live and test, as a person who has signed in with a browser.
+        """Stop all machines: revoke all keys and connections, live and test, as a person who has signed in.
 
-        `items` are the keys that worked until then. Every process refuses them within a second. No key can
-        exhaust the limits that this request counts on.
+        Promotions that wait for an approval end, and no key starts one after the answer. `items` are the keys
+        that worked until then. Every process refuses them within a second. No key can exhaust the limits that
+        this request counts on.
 
         Requires the scope `keys:write`.
         """
