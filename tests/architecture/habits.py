@@ -35,6 +35,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/process/log.py:emit": "logging never raises",
     "builders/portfolio/domains/registries.py:_ask_server": "an error of one domain must not stop the others",
     "builders/kit/jobs/queue.py:_drop_superseded": "a job that failed in any way is done by the waiting one",
+    "builders/forwarding/answer_sender.py:_attempt": "an unrecorded failure would be retried forever",
     "builders/mail/service.py:_send": "an unrecorded failure would be retried forever",
 }
 # Structure is in columns: what separates the parts of a text, and the texts that only the user gives a meaning.

@@ -1,11 +1,13 @@
 """Which messages a program can answer: those of a proved author who expects an answer (RFC 3834)."""
 
+from typing import Any
+
 import pytest
 
 from builders.forwarding import messages
 from tests.forwarding.rules import ADA, parse
 
-UNANSWERABLE: dict[str, dict[str, str]] = {
+UNANSWERABLE: dict[str, dict[str, Any]] = {
     "not proved": {messages.RESULTS: "spf=fail dkim=fail dmarc=fail author=author.example domains="},
     "of another domain": {
         messages.RESULTS: "spf=pass dkim=pass dmarc=none author=author.example domains=evil.example"
@@ -37,7 +39,7 @@ def test_mail_that_is_not_answered(what: str) -> None:
 
 
 @pytest.mark.parametrize("head", [{}, {"Auto-Submitted": "no"}, {"Precedence": "normal"}])
-def test_mail_of_a_person_is_answered(head: dict[str, str]) -> None:
+def test_mail_of_a_person_is_answered(head: dict[str, Any]) -> None:
     assert find_refusal(**head) is None
 
 

@@ -72,7 +72,7 @@ class AnswerSender:
             reply = str(refusal)
         except Unsealable:
             reply = "550 The secret key that sealed the answer is missing."
-        except Exception:  # noqa: BLE001 - the edge of the loop: others are sent, and this one is tried again
+        except Exception:  # noqa: BLE001 - others are sent, and this one is tried again, for a day
             _log.exception("answer_not_sent", answer_id=due.id)
             reply = TRY_LATER
         code, now = reply[:3], clock.now()
