@@ -70,14 +70,10 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str, now: datetim
     return True
 
 
-# Also while a machine has a live mandate.
+# Of a reference table of a sharded database: a join would lock one of its copies only.
 lock_needs_person = query("""
-    SELECT needs_person OR EXISTS (
-        SELECT FROM identity_keys AS key
-        WHERE key.account_id = %(account_id)s AND key.mandate IS NOT NULL AND key.kind = 'live'
-          AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > %(now)s)
-    )
-    FROM identity_accounts WHERE id = %(account_id)s AND sandbox_of IS NULL FOR NO KEY UPDATE
+    SELECT needs_person FROM identity_accounts
+    WHERE id = %(account_id)s AND sandbox_of IS NULL FOR NO KEY UPDATE
 """).scalar(bool)
 set_needs_person = query("""
     UPDATE identity_accounts SET needs_person = %(needed)s WHERE id = %(account_id)s

@@ -119,7 +119,7 @@ def _api_key(*row: Any) -> ApiKey:
         client_name,
     ) = row
     may = None if mandate is None else MANDATE.validate_python(mandate)
-    held = scopes.of_mandate(may) if preset is None and may else scopes.PRESET_SCOPES[preset]
+    held = scopes.of_mandate(may) if preset is None and may else scopes.PRESET_SCOPES[str(preset)]
     return ApiKey(
         id=key_id,
         label=label,
@@ -262,6 +262,12 @@ prune_keys = query("""
         ) AS oldest
     )
 """).count()
+has_live_mandate = query("""
+    SELECT FROM identity_keys
+    WHERE account_id = %(account_id)s AND mandate IS NOT NULL AND kind = 'live'
+      AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
+    LIMIT 1
+""").exists()
 count_active = query("""
     SELECT count(*) FROM identity_keys
     WHERE account_id = %(account_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)

@@ -230,7 +230,8 @@ def check_limits(limits: _Limits) -> _Limits:
     """Return limits, one of each currency, zero or more. Raise PydanticCustomError for others."""
     for limit in limits:
         if limit.currency not in CURRENCIES:
-            raise PydanticCustomError("currency", UNKNOWN_CURRENCY.format(limit.currency))
+            unknown = {"reason": UNKNOWN_CURRENCY.format(limit.currency)}
+            raise PydanticCustomError("currency", "{reason}", unknown)
         if limit.amount < 0:
             raise PydanticCustomError("money_amount", "A limit is zero or more.")
     if len({limit.currency for limit in limits}) < len(limits):
