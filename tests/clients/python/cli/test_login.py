@@ -26,7 +26,9 @@ def machine(bld: Bld) -> Bld:
     return bld
 
 
-async def log_in(machine: Bld, person: Person, decision: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Ran:
+async def log_in(
+    machine: Bld, person: Person, decision: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *options: str
+) -> Ran:
     """Run `bld login` while the person types the code and decides."""
     loop = asyncio.get_running_loop()
     codes: list[str] = []
@@ -44,7 +46,7 @@ async def log_in(machine: Bld, person: Person, decision: dict[str, Any], monkeyp
         clock.move(timedelta(seconds=seconds))
 
     machine.sleep = sleep
-    return await machine("login", "--no-browser", "--json")
+    return await machine("login", "--no-browser", "--json", *options)
 
 
 async def test_a_person_grants_keys_which_commands_use(
@@ -55,6 +57,14 @@ async def test_a_person_grants_keys_which_commands_use(
     assert "secret" not in done.out
     me = (await machine("whoami", "--json", "account.email,source", BUILDERS_API_URL="")).json
     assert me == {"account.email": alice.account.email, "source": "profile"}
+
+
+async def test_an_agent_gets_keys_with_the_mandate_that_the_person_gives(
+    machine: Bld, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decision = {**BOTH, "mandate": {"toolsets": ["names"]}}
+    done = await log_in(machine, alice, decision, monkeypatch, "--agent")
+    assert [each["mandate"]["toolsets"] for each in done.json] == [["names"], ["names"]]
 
 
 async def test_only_the_owner_reads_the_keys(machine: Bld, alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
