@@ -29,7 +29,7 @@ from builders.cli.embedded.server import EmbeddedServer
 from builders.identity import scopes as identity_scopes
 from builders.identity.records import Preset
 from builders.kit import errors
-from builders.kit.db import migrations
+from builders.kit.db import migrations, old_rows, queries
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
@@ -179,7 +179,10 @@ def scattered() -> str:
     file = REFERENCE.parents[1] / "tests" / "architecture" / "fan_out.toml"
     listed = tomllib.loads(file.read_text(encoding="utf-8"))
     rows = [(f"`{name}`", reason, often) for often, names in listed.items() for name, reason in names.items()]
-    return table(("Statement", "Does", "How often"), rows)
+    deleted = ", ".join(f"`{each}`" for each in sorted({name.partition(",")[0] for name in old_rows.STATEMENTS}))
+    found = ", ".join(f"`{each}`" for each in sorted({name.split()[0] for name in queries.FINDERS}))
+    listing = table(("Statement", "Does", "How often"), rows)
+    return f"{listing}\n\n`STATEMENTS` deletes old rows of {deleted}.\n\n`FINDERS` finds rows of {found}."
 
 
 def commands() -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from builders.aliases import claims, confirmations
 from builders.aliases.confirmations import MAX_PER_MAILBOX
 from builders.aliases.records import AliasSpec
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
 from builders.kit.process import secret_keys
@@ -189,7 +190,7 @@ async def test_old_links_and_mailboxes_are_deleted(
     await owner.claim_one("ada", domain, email)
     await worker.work()
     clock.move(timedelta(days=34))
-    await confirmations.prune_confirmations(database)
+    await old_rows.delete(database, "aliases_links", "aliases_readers")
     for query in (
         "SELECT FROM aliases_links WHERE email = %s",
         "SELECT FROM aliases_readers WHERE email = %s",

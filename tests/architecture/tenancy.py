@@ -46,9 +46,7 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "domains_holders": ["domains/store.py:clear"],
     "forwarding_reverse_names": ["forwarding/store.py:add_correspondent"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
-    "portfolio_team_tokens": [
-        f"portfolio/team/store.py:{name}" for name in ("upsert_invite", "find_invite_by_token", "prune_invites")
-    ],
+    "portfolio_team_tokens": ["portfolio/team/store.py:upsert_invite"],
     "profile_tokens": ["profile/store.py:find_sent"],
 }
 

@@ -14,6 +14,7 @@ from tests.architecture.statements import (
     MAY_SEND,
     Statement,
     any_account,
+    foreign_declarations,
     foreign_tables,
     own_clock,
     rejected,
@@ -241,6 +242,16 @@ def test_a_foreign_table_is_reported() -> None:
         "builders/mail/store.py:list_newest leads_people: not a table of mail"
     ]
     assert len(list(foreign_tables(sample("SELECT 1 FROM mailboxes", statement.place), tables))) == 1
+
+
+def test_packages_declare_their_own_tables(codebase: list[Source]) -> None:
+    assert breaches(foreign_declarations, codebase) == []
+
+
+def test_the_declaration_of_a_foreign_table_is_reported() -> None:
+    text = 'old_rows.declare("leads_people", key="id", age="at", after=DAY)'
+    assert len(list(foreign_declarations(source("builders/mail/service.py", text)))) == 1
+    assert list(foreign_declarations(source("builders/leads/service.py", text))) == []
 
 
 def test_tables_of_a_portfolio_subpackage_have_both_names() -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from builders.identity import drafts
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Person
@@ -103,7 +104,7 @@ async def test_what_is_kept_is_sealed_and_deleted_after_an_hour(
     [content] = await kept(conn, alice)
     clock.move(drafts.LIFETIME)
     page = await (await visit(alice)).open(way_back(refused))
-    await drafts.prune(database)
+    await old_rows.delete(database, "identity_drafts")
 
     assert NOTES[:8].encode() not in content
     assert (RESTORED in page.text, "kept no longer" in page.text) == (False, True)

@@ -15,6 +15,7 @@ import pytest
 from builders.forwarding import answer_sender, answers, messages
 from builders.forwarding.answer_sender import AnswerSender
 from builders.forwarding.mail_filter import MailFilter
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseUnavailable
 from builders.kit.process.secret_keys import Keyring
@@ -480,12 +481,12 @@ async def test_a_waiting_answer_is_not_sent_when_the_right_has_ended(
 
 
 async def test_records_of_answers_are_deleted_after_their_message(
-    alice: Person, key: Json, path: str, conn: Conn
+    alice: Person, key: Json, path: str, conn: Conn, database: Database
 ) -> None:
     await answer(alice, key, path)
     for days, count in ((4, 1), (5, 0)):
         with clock.moved(timedelta(days=days)):
-            await answers.prune(conn)
+            await old_rows.delete(database, "forwarding_answers")
         cursor = await conn.execute(
             "SELECT count(*) FROM forwarding_answers WHERE account_id = %s", (alice.account.id,)
         )

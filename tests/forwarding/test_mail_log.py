@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.forwarding import accounting, mail_log
+from builders.forwarding import mail_log
 from builders.forwarding.accounting import RESULTS_OF_DAY
 from builders.forwarding.mail_log import MailLog
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.aliases.make import ALIASES, Owner, destinations, published
@@ -233,11 +234,11 @@ async def test_old_results_and_counts_are_deleted(alice: Person, name: Name, ser
     name.deliver()
     await name.read()
     clock.move(timedelta(days=7, minutes=1))
-    await accounting.prune(service.api.state.database)
+    await old_rows.delete(service.api.state.database, "forwarding_results", "forwarding_days")
     shown = await name.shown(alice)
     assert (shown["items"], len(shown["days"])) == ([], 1)
     clock.move(timedelta(days=84))
-    await accounting.prune(service.api.state.database)
+    await old_rows.delete(service.api.state.database, "forwarding_results", "forwarding_days")
     assert (await name.shown(alice))["days"] == []
 
 

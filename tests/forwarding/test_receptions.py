@@ -12,6 +12,7 @@ import pytest
 
 from builders.forwarding import contents, messages, receptions
 from builders.forwarding.contents import Arrival
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.aliases.make import ALIASES, Json
@@ -172,7 +173,7 @@ async def test_content_is_sealed_and_gone_after_72_hours(
     with clock.moved(timedelta(hours=73)):
         async with Client(alice.service, key=key["secret"]) as reader:
             assert (await reader.get(received, headers=WHOLE)).status_code == 404
-        await receptions.prune(database)
+        await old_rows.delete(database, "forwarding_messages")
     assert await list_stored(conn, alice) == []
 
 

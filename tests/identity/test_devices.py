@@ -12,6 +12,7 @@ from builders.identity.devices import service as devices
 from builders.identity.devices.records import MAX_HOST, MAX_OPEN
 from builders.identity.records import MAX_ACTIVE_KEYS, SessionKind
 from builders.identity.sessions import ALPHABET
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
@@ -483,6 +484,6 @@ async def test_old_requests_are_deleted(anyone: Client, conn: Conn, database: Da
     await conn.execute("DELETE FROM identity_devices_requests")  # of tests that have moved the clock
     await ask(anyone)
     clock.move(devices.LIFETIME + devices.RETENTION + timedelta(seconds=1))
-    await devices.prune(database)
+    await old_rows.delete(database, "identity_devices_requests")
 
     assert await (await conn.execute("SELECT FROM identity_devices_requests")).fetchall() == []

@@ -4,6 +4,7 @@ import pytest
 
 from builders.identity import jobs as identity_jobs, sessions
 from builders.identity.records import MailedCode, MailedLink
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.jobs import queue
@@ -73,7 +74,7 @@ async def test_requests_are_forgotten_after_a_day(
     await anyone.post(LOGIN, json={"email": alice.account.email})
     clock.move(age)
 
-    await sessions.prune_requests(database)
+    await old_rows.delete(database, "identity_sign_ins")
 
     assert len(await requests(conn, alice)) == left
 

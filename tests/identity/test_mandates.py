@@ -7,9 +7,10 @@ from uuid import UUID
 import pytest
 from pydantic import ValidationError
 
-from builders.identity import keys, mandates, people
+from builders.identity import keys, people
 from builders.identity.records import ConnectionSpec, KeyKind
 from builders.kit.callers import OPERATOR
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
 from builders.kit.mandates import MANDATE
@@ -224,8 +225,8 @@ async def test_a_use_older_than_30_days_is_deleted(alice: Person, database: Data
     agent = await machine(alice)
     await agent.delete(f"/v1/aliases/{alice.account.id}")
     clock.move(timedelta(days=30, seconds=1))
+    await old_rows.delete(database, "identity_mandate_uses")
     async with database.transaction() as conn:
-        await mandates.prune(conn)
         cursor = await conn.execute(
             "SELECT count(*) FROM identity_mandate_uses WHERE account_id = %s", (alice.account.id,)
         )

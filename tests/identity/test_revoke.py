@@ -5,9 +5,8 @@ from typing import Any
 import psycopg
 
 from builders.app import create_app, lifespan
-from builders.identity import keys
 from builders.identity.authenticator import Authenticator
-from builders.kit.db import batches
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.process.settings import Settings
@@ -152,10 +151,10 @@ async def test_a_key_is_deleted_400_days_after_its_end(alice: Person, anyone: Cl
     kept, revoked = await mint(alice), await mint(alice)
     await alice.delete(f"{PATH}/{revoked['id']}")
     clock.move(timedelta(days=399))
-    await batches.repeat(database, keys.prune_keys, size=keys.PRUNE_BATCH)
+    await old_rows.delete(database, "identity_keys")
     assert (await alice.get(f"{PATH}/{revoked['id']}")).status_code == 200
     clock.move(timedelta(days=1))
-    await batches.repeat(database, keys.prune_keys, size=keys.PRUNE_BATCH)
+    await old_rows.delete(database, "identity_keys")
 
     assert (await alice.get(f"{PATH}/{revoked['id']}")).status_code == 404
     assert [await status(anyone, each["secret"]) for each in (revoked, kept)] == [401, 200]
@@ -165,5 +164,5 @@ async def test_an_expired_key_is_deleted_400_days_after_its_end(alice: Person, d
     key = await mint(alice, expires_at=(clock.now() + timedelta(days=10)).isoformat())
     for days, code in ((400, 200), (10, 404)):
         clock.move(timedelta(days=days))
-        await batches.repeat(database, keys.prune_keys, size=keys.PRUNE_BATCH)
+        await old_rows.delete(database, "identity_keys")
         assert (await alice.get(f"{PATH}/{key['id']}")).status_code == code

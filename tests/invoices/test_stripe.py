@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from builders.app import Service
 from builders.invoices import checkout, invoices, payments
 from builders.invoices.records import Invoice, InvoiceStatus
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -249,14 +250,14 @@ async def test_the_operator_can_book_a_discrepancy(
 
 
 async def test_old_ignored_events_are_deleted(
-    conn: Conn, anyone: Client, invoice: Invoice, stripe: StripeServer
+    conn: Conn, anyone: Client, database: Database, invoice: Invoice, stripe: StripeServer
 ) -> None:
     foreign = f"evt_{ids.new().hex}"
     await send_event(anyone, event({"id": "cs_1"}, event_id=foreign))
     await send_event(anyone, event(stripe.sessions[0]))
-    await checkout.prune_events(conn)
+    await old_rows.delete(database, "invoices_stripe_events")
     query = "SELECT count(*) FROM invoices_stripe_events WHERE id = %s OR invoice_id = %s"
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (2,)
     with clock.moved(checkout.RETENTION + timedelta(days=1)):
-        await checkout.prune_events(conn)
+        await old_rows.delete(database, "invoices_stripe_events")
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (1,)

@@ -1,21 +1,18 @@
 from datetime import timedelta
 
-import pytest
-
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock
-from builders.profile import jobs as profile_jobs, store, verification as verification_module
+from builders.profile import jobs as profile_jobs
 from tests.cast import Person
 from tests.profile.make import CONFIRM, RESEND, ProfileWorker, patch, verification
 
 MESSAGES = "SELECT count(*) FROM profile_verifications WHERE account_id = %s"
 
 
-async def prune(database: Database, worker: ProfileWorker) -> None:
-    async with database.transaction() as conn:
-        await queue.defer(conn, profile_jobs.prune, timestamp=0)
-    await worker.work()
+async def prune(database: Database) -> None:
+    await old_rows.delete(database, "profile_verifications", "profile_tokens")
 
 
 async def begin(database: Database, person: Person) -> None:
@@ -42,37 +39,18 @@ async def test_an_account_verified_in_the_meantime_gets_no_message(
 
 
 async def test_sends_are_deleted_after_a_month(
-    alice: Person, database: Database, worker: ProfileWorker, conn: Conn, address: str
+    alice: Person, database: Database, conn: Conn, address: str
 ) -> None:
     await patch(alice, email=f"typo-{address}")
     clock.move(timedelta(days=29))
     await patch(alice, email=address)
-    await prune(database, worker)
+    await prune(database)
     assert await (await conn.execute(MESSAGES, [alice.account.id])).fetchone() == (2,)
 
     clock.move(timedelta(days=2))
-    await prune(database, worker)
+    await prune(database)
     assert await (await conn.execute(MESSAGES, [alice.account.id])).fetchone() == (1,)
     assert (await verification(alice))["pending_email"] == address
-
-
-async def test_several_batches_are_deleted(alice: Person, database: Database, conn: Conn, address: str) -> None:
-    for each in range(5):
-        await patch(alice, email=f"{each}-{address}")
-    clock.move(timedelta(days=31))
-    await verification_module.prune(database, batch_size=2)
-
-    assert await (await conn.execute(MESSAGES, [alice.account.id])).fetchone() == (0,)
-
-
-@pytest.mark.parametrize("statement", [store.PRUNE_SENT, store.PRUNE_LINKS])
-async def test_pruning_uses_an_index(conn: Conn, statement: str) -> None:
-    async with conn.transaction():
-        await conn.execute("SET LOCAL enable_seqscan = off")
-        rows = await conn.execute(f"EXPLAIN {statement}", {"before": clock.now(), "batch": 10})
-        plan = "\n".join(row[0] for row in await rows.fetchall())
-
-    assert "_by_age" in plan
 
 
 async def test_a_change_can_be_confirmed_after_pruning(
@@ -80,7 +58,7 @@ async def test_a_change_can_be_confirmed_after_pruning(
 ) -> None:
     await patch(alice, email=address)
     clock.move(timedelta(days=40))
-    await prune(database, worker)
+    await prune(database)
     assert (await verification(alice))["last_sent_at"] is None
 
     assert (await alice.post(RESEND)).json()["sent"] is True

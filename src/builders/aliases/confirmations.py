@@ -22,6 +22,7 @@ from builders.aliases.store import bounces, destinations as store
 from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, Terms, WaitingDestination
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
@@ -56,8 +57,10 @@ maximums.declare_setting(
     "confirmations_per_day", of="account", counts="Confirmations to new destinations in a day.", code=None
 )
 BATCH = 100  # confirmations in a transaction
-LINK_RETENTION = timedelta(days=30)  # after they expired
-PRUNE_BATCH = 10_000
+old_rows.declare("aliases_links", key="account_id, email", age="expires_at", after=timedelta(days=30))
+old_rows.declare(
+    "aliases_readers", key="email", age="asks[cardinality(asks)]", after=DAY, only="bounced_at IS NULL"
+)
 TOKEN_BYTES = 32
 LINK_PURPOSE = "aliases.link"  # of the keyring
 
@@ -343,14 +346,6 @@ async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest, 
         day_ago=now - DAY,
     )
     return page.cut(rows, lambda each: [each.email])
-
-
-async def prune_confirmations(database: Database) -> None:
-    """Delete links that expired a month ago, and mailboxes that were last mailed a day ago."""
-    now = clock.now()
-    async with database.connection() as conn:
-        while await store.prune(conn, links_before=now - LINK_RETENTION, asks_before=now - DAY, limit=PRUNE_BATCH):
-            pass
 
 
 async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], limit: int) -> list[str]:

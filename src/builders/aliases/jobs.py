@@ -26,11 +26,10 @@ FORWARDED = frozenset({"alias.created", "alias.updated", "domain.updated", "doma
 @queue.app.periodic(cron="*/10 * * * *")
 @queue.app.task(name="aliases.prune", queueing_lock="aliases.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete expired reservations, quarantines and links, and names that were released 400 days ago."""
+    """Delete expired reservations and quarantines, and names that were released 400 days ago."""
     del timestamp
     await batches.repeat(queue.database(context), claims.prune_names, size=PRUNE_BATCH)
     await batches.repeat(queue.database(context), claims.prune_aliases, size=PRUNE_BATCH)
-    await confirmations.prune_confirmations(queue.database(context))
 
 
 @queue.app.periodic(cron="* * * * *")

@@ -118,14 +118,13 @@ async def map_claimed(conn: Conn, *, names: Collection[Name]) -> Mapping[Name, U
 
 async def list_domains(conn: Conn) -> Mapping[str, SeparatorPolicy]:
     """Return the domains whose mail the service receives, with the separators that they ignore."""
-    return {domain: SeparatorPolicy(each) for domain, each in (await store.list_domains(conn)).items()}
+    return {domain: SeparatorPolicy(policy) for domain, policy, *_ in await store.list_domains(conn)}
 
 
 async def list_catch_alls(conn: Conn) -> Mapping[str, Sequence[str]]:
     """Return the destinations of the mail to all other names, by domain. None leads to a domain of the service."""
-    own = await store.list_domains(conn)
+    found = await store.list_domains(conn)
+    own = {domain for domain, *_ in found}
     return {
-        domain: destinations
-        for domain, leads_to, destinations in await store.list_catch_alls(conn)
-        if leads_to not in own
+        domain: destinations for domain, _, leads_to, destinations in found if destinations and leads_to not in own
     }

@@ -20,6 +20,7 @@ from builders.catalog.records import (
     StoredEvent,
 )
 from builders.catalog.snapshot import Snapshot
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
 from builders.kit.errors import Invalid
@@ -33,6 +34,7 @@ MAX_BATCH_BYTES = 64 * 1024
 MAX_AGE = timedelta(hours=24)  # of an event when it is received
 MAX_CLOCK_LEAD = timedelta(minutes=5)  # of a page's clock
 KEY_RETENTION = timedelta(days=7)
+old_rows.declare("catalog_event_keys", key="key", age="created_at", after=KEY_RETENTION)
 MAX_DAYS = 90  # summed up after a long pause
 RANKED_DAYS = 30
 # The least points (1 per session with a view, 3 with a check, 10 with a claim), and the share of domains below.
@@ -173,11 +175,6 @@ async def report_funnel(
 ) -> Sequence[FunnelLine]:
     """Return the sums of the last days, including today's so far, the most viewed domains first."""
     return await store.report(conn, since=_since(days), domain=domain, limit=limit)
-
-
-async def prune_event_keys(conn: Conn) -> int:
-    """Delete expired deduplication keys; return their number."""
-    return await store.prune_keys(conn, before=clock.now() - KEY_RETENTION)
 
 
 def _since(days: int) -> date:

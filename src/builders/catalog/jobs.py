@@ -17,9 +17,7 @@ async def roll_up(context: JobContext, timestamp: int) -> None:
 @queue.app.periodic(cron="40 3 * * *")
 @queue.app.task(name="catalog.rank_popularity", queueing_lock="catalog.rank_popularity", pass_context=True)
 async def rank_popularity(context: JobContext, timestamp: int) -> None:
-    """Write the popularity of each domain in the last 30 days; delete expired deduplication keys."""
+    """Write the popularity of each domain in the last 30 days."""
     del timestamp
     async with queue.database(context).transaction() as conn:
         await funnel.rank_popularity(conn)
-    async with queue.database(context).transaction() as conn:
-        await funnel.prune_event_keys(conn)

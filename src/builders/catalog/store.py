@@ -226,7 +226,6 @@ async def insert_events(conn: Conn, *, events: Sequence[StoredEvent], event_ids:
 
 
 load_keys = query("SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)").pairs(bytes, UUID)
-prune_keys = query("DELETE FROM catalog_event_keys WHERE created_at < %(before)s").count()
 # The last day up to today that has sums; without any sums, the day of the first event.
 find_last_day = query("""
     SELECT coalesce(

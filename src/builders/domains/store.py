@@ -16,7 +16,7 @@ from builders.domains.records import (
     DomainSource,
 )
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, newest_rows, query, stale_rows
 from builders.kit.values.conflicts import key_columns
 
 _HEALTH = TypeAdapter(DnsHealth)
@@ -110,13 +110,7 @@ lock_live = query(f"{_LIST_LIVE} ORDER BY id FOR SHARE").all(_record)
 list_claimable = query(f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live' AND NOT catch_all
 """).all(_record)
-# Not prepared: each combination of filters needs another plan.
-list_newest = query(f"""
-    SELECT {COLUMNS} FROM domains_domains
-    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
-      AND (%(status)s::text IS NULL OR status = %(status)s) AND realm = %(realm)s
-    ORDER BY id DESC LIMIT %(limit)s
-""").unprepared.all(_record)
+list_newest = newest_rows("domains_domains", columns=COLUMNS, only="realm = %(realm)s").all(_record)
 # Locked rows stay unchanged until the commit, so that an update applies to all domains or none.
 lock_unchanged = query(f"""
     SELECT {COLUMNS} FROM domains_domains AS domain
@@ -156,10 +150,7 @@ delete_holder = query("""
     WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
 """).run()
 # A lease: the domains of a killed worker are due again when it ends.
-list_due = query("""
-    SELECT account_id, id FROM domains_domains WHERE next_check_at <= %(now)s
-    ORDER BY next_check_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_due = due_rows("domains_domains", by="next_check_at").all(tuple[UUID, UUID])
 claim_due = query(f"""
     WITH due AS (
         SELECT id FROM domains_domains
@@ -204,10 +195,7 @@ add_key = query("""
     VALUES (%(domain)s, %(selector)s, %(private_key)s, %(public_key)s, %(now)s, %(now)s)
     ON CONFLICT DO NOTHING
 """).run()
-list_due_keys = query("""
-    SELECT domain, selector FROM domains_dkim_keys WHERE next_check_at <= %(now)s
-    ORDER BY next_check_at LIMIT %(limit)s
-""").all(tuple[str, str])
+list_due_keys = due_rows("domains_dkim_keys", by="next_check_at", columns="domain, selector").all(tuple[str, str])
 # Those that no other worker has claimed meanwhile.
 claim_keys = query(f"""
     UPDATE domains_dkim_keys AS key SET next_check_at = %(next_check_at)s
@@ -225,12 +213,13 @@ delete_replaced_keys = query("""
     DELETE FROM domains_dkim_keys AS old USING domains_dkim_keys AS newer
     WHERE newer.domain = old.domain AND newer.created_at > old.created_at AND newer.published_at < %(before)s
 """).run()
-list_stale_keys = query(f"""
-    SELECT {_KEY} FROM domains_dkim_keys
-    WHERE substr(private_key, 1, octet_length(%(header)s::bytea)) <> %(header)s
-      AND (domain, selector) > (%(after_domain)s, %(after_selector)s)
-    ORDER BY domain, selector LIMIT %(limit)s
-""").all(DkimKey)
+list_stale_keys = stale_rows(
+    "domains_dkim_keys",
+    sealed="private_key",
+    key="domain, selector",
+    after="%(after_domain)s, %(after_selector)s",
+    columns=_KEY,
+).all(DkimKey)
 replace_private_key = query("""
     UPDATE domains_dkim_keys SET private_key = %(after)s
     WHERE domain = %(domain)s AND selector = %(selector)s AND private_key = %(before)s

@@ -18,7 +18,8 @@ from builders.forwarding import filter_addresses, store
 from builders.forwarding.log_lines import FILTERED, REMOTE, Delivery, Entry, Expired, Refusal, Returned
 from builders.forwarding.recipients import find_address, load_mail_recipients
 from builders.forwarding.records import Bounces, MailDay, MailRecipient, MailResult, Outcome
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db import old_rows
+from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
@@ -27,9 +28,13 @@ from builders.kit.values import clock, ids
 RESULTS_OF_DAY = 200  # of a name; further ones are only counted, so that a flood does not fill the table
 RESULTS_KEPT = timedelta(days=7)  # after the last result
 DAYS_KEPT = 90
-BOUNCES_KEPT = timedelta(days=30)
+BOUNCES_KEPT = 30
 BOUNCES = 3  # messages, on two days, after which a destination is paused
-PRUNE_BATCH = 5_000
+old_rows.declare("forwarding_results", key="account_id, alias_id, id", age="at", after=RESULTS_KEPT)
+old_rows.declare("forwarding_returns", key="host, queue_id", age="at", after=RESULTS_KEPT)
+old_rows.declare("forwarding_days", key="account_id, alias_id, day", age="day", after=DAYS_KEPT)
+old_rows.declare("forwarding_bounces", key="account_id, email", age="last_on", after=BOUNCES_KEPT)
+
 _MAX_ADDRESS = 320  # characters
 _OUTCOMES = {"sent": Outcome.FORWARDED, "deferred": Outcome.DEFERRED, "bounced": Outcome.BOUNCED}
 
@@ -314,16 +319,3 @@ async def list_mail(
         conn, account_id=account_id, alias_id=alias_id, before_id=page.before_id, limit=page.limit + 1
     )
     return page.cut(found, lambda each: [str(each.id)]), days
-
-
-async def prune(database: Database) -> None:
-    """Delete old results, counts and bounces."""
-    now = clock.now()
-    before, deleted = now - RESULTS_KEPT, PRUNE_BATCH
-    async with database.connection() as conn:
-        await store.prune_returns(conn, before=before)
-        await store.prune_days(conn, before=now.date() - timedelta(days=DAYS_KEPT))
-        await store.prune_bounces(conn, before=(now - BOUNCES_KEPT).date())
-    while deleted >= PRUNE_BATCH:
-        async with database.connection() as conn:
-            deleted = await store.prune_results(conn, before=before, limit=PRUNE_BATCH)

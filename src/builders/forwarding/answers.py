@@ -23,6 +23,7 @@ from builders.forwarding.inbox import Reader
 from builders.forwarding.records import AnswerDraft, MailAnswer, MailAuthor, MailSummary
 from builders.identity import accounts
 from builders.identity.records import AuditAction
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
@@ -47,7 +48,8 @@ MAX_ANSWERS = maximums.declare(
     code="answer_limit",
 )
 NEW_FOR, NEW_PART = timedelta(days=7), 10
-RETENTION = timedelta(days=4)  # of a record without its text: longer than that of its message
+# Longer than its message: a record without its text.
+old_rows.declare("forwarding_answers", key="account_id, id", age="day", after=4)
 _PURPOSE, _CORRESPONDENT = "forwarding/answers", "forwarding/answered"
 _DRAFT = TypeAdapter(AnswerDraft)
 
@@ -152,11 +154,6 @@ async def _require_room(
 def read_draft(keyring: Keyring, *, account_id: UUID, answer_id: UUID, sealed: bytes) -> AnswerDraft:
     """Return what is to be sent. Raise Unsealable."""
     return _DRAFT.validate_json(keyring.unseal(_PURPOSE, sealed, context=_context(account_id, answer_id)))
-
-
-async def prune(conn: Conn) -> None:
-    """Delete what is left of answers to messages that are gone."""
-    await store.prune_answers(conn, before=(clock.now() - RETENTION).date())
 
 
 def _context(account_id: UUID, answer_id: UUID) -> bytes:

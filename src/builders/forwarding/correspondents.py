@@ -18,7 +18,7 @@ from builders.forwarding import store
 from builders.forwarding.errors import CorrespondentLimit, CorrespondentNotFound, RepliesDisabled
 from builders.forwarding.filter_addresses import REVERSE, encode
 from builders.forwarding.records import Correspondent, ReplyRoute, ShownCorrespondent
-from builders.kit.db import batches
+from builders.kit.db import batches, old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
@@ -40,6 +40,7 @@ MAX_REPLIES = maximums.declare_delayed(
 )
 RETENTION = timedelta(days=90)  # after the last use
 PRUNE_BATCH = 1_000
+old_rows.declare("forwarding_reply_days", key="account_id, day", age="day", after=RETENTION.days)
 RESEAL_BATCH = 200
 _PURPOSE = "forwarding/correspondents"
 _RANDOM_BYTES = 16
@@ -180,8 +181,6 @@ async def uncount_reply(conn: Conn, *, account_id: UUID) -> None:
 async def prune(database: Database) -> None:
     """Delete correspondents that nobody used for 90 days."""
     before = clock.now() - RETENTION
-    async with database.connection() as conn:
-        await store.prune_reply_days(conn, before=before.date())
     await batches.repeat(database, partial(_prune, before=before), size=PRUNE_BATCH)
 
 

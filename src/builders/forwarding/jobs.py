@@ -5,7 +5,7 @@ from datetime import timedelta
 from procrastinate import JobContext
 
 from builders.domains import dkim_keys
-from builders.forwarding import accounting, answers, correspondents, lookup_checks, receptions, store
+from builders.forwarding import correspondents, lookup_checks, store
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.values import clock
@@ -19,13 +19,9 @@ _log = log.get_logger()
 @queue.app.periodic(cron="*/5 * * * *")
 @queue.app.task(name="forwarding.prune", queueing_lock="forwarding.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete messages after 72 hours, correspondents that nobody used for 90 days, and old results and counts."""
+    """Delete correspondents that nobody used for 90 days."""
     del timestamp
-    await receptions.prune(queue.database(context))
     await correspondents.prune(queue.database(context))
-    await accounting.prune(queue.database(context))
-    async with queue.database(context).connection() as conn:
-        await answers.prune(conn)
 
 
 @queue.app.periodic(cron="11 3 * * *")

@@ -30,7 +30,8 @@ from builders.forwarding.records import (
 from builders.identity import accounts, keys
 from builders.identity.records import About, AuditAction
 from builders.kit.callers import Actor
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db import old_rows
+from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
@@ -51,7 +52,8 @@ MAX_MESSAGES = maximums.declare_delayed(
     of="account",
     counts="Received messages in 72 hours; the event of a further one has no content.",
 )
-PRUNE_BATCH = 100
+# A message has up to megabytes.
+old_rows.declare("forwarding_messages", key="account_id, id", age="expires_at", after=timedelta(), batch=100)
 WHOLE = 0  # the number of the part that is the whole message
 READABLE = -1  # and of the one that has its text
 _SUMMARIZED = -2  # in the context of a summary
@@ -242,14 +244,6 @@ async def _store(
         name=keyring.seal(_PURPOSE, part.name.encode(), context=context),
         content=keyring.seal(_PURPOSE, part.content, context=context),
     )
-
-
-async def prune(database: Database) -> None:
-    """Delete messages whose time has passed."""
-    deleted = PRUNE_BATCH
-    while deleted >= PRUNE_BATCH:
-        async with database.connection() as conn:
-            deleted = await store.prune_messages(conn, now=clock.now(), limit=PRUNE_BATCH)
 
 
 def _context(account_id: UUID, message_id: UUID, number: int) -> bytes:

@@ -22,7 +22,7 @@ from builders.forwarding.records import (
     StoredSummary,
 )
 from builders.kit.db.columns import columns_of
-from builders.kit.db.queries import account_lock, query
+from builders.kit.db.queries import account_lock, due_rows, query, stale_rows
 
 # The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
 get_horizon = query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").value(int)
@@ -187,11 +187,9 @@ count_reply = query("""
 uncount_reply = query("""
     UPDATE forwarding_reply_days SET replies = replies - 1 WHERE account_id = %(account_id)s AND day = %(day)s
 """).run()
-prune_reply_days = query("DELETE FROM forwarding_reply_days WHERE day < %(before)s").run()
-list_unused_correspondents = query("""
-    SELECT account_id, id FROM forwarding_correspondents WHERE used_at < %(before)s
-    ORDER BY used_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_unused_correspondents = due_rows("forwarding_correspondents", by="used_at", at="before").all(
+    tuple[UUID, UUID]
+)
 # The names of the reverse addresses, which are rows of other shards.
 prune_correspondents = query("""
     DELETE FROM forwarding_correspondents
@@ -201,12 +199,13 @@ prune_correspondents = query("""
 delete_reverse_names = query("""
     DELETE FROM forwarding_reverse_names WHERE name = ANY(%(names)s::text[]) RETURNING domain, name
 """).all(tuple[str, str])
-list_stale_correspondents = query(f"""
-    SELECT {_CORRESPONDENT} FROM forwarding_correspondents
-    WHERE substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
-      AND (account_id, id) > (%(after_account)s, %(after_id)s)
-    ORDER BY account_id, id LIMIT %(limit)s
-""").all(Correspondent)
+list_stale_correspondents = stale_rows(
+    "forwarding_correspondents",
+    sealed="address",
+    key="account_id, id",
+    after="%(after_account)s, %(after_id)s",
+    columns=_CORRESPONDENT,
+).all(Correspondent)
 # Another row may have the digest already, of mail since the secret changed: both reverse addresses stay valid.
 replace_correspondent = query("""
     UPDATE forwarding_correspondents AS old SET address = %(sealed)s, digest = CASE WHEN EXISTS (
@@ -293,14 +292,6 @@ count_arrival = query("""
 list_arrivals = query("""
     SELECT account_id, arrivals FROM forwarding_arrivals WHERE account_id = ANY(%(account_ids)s::uuid[])
 """).pairs(UUID, int)
-prune_messages = query("""
-    DELETE FROM forwarding_messages WHERE expires_at <= (
-        SELECT max(expires_at) FROM (
-            SELECT expires_at FROM forwarding_messages WHERE expires_at <= %(now)s
-            ORDER BY expires_at LIMIT %(limit)s
-        ) AS oldest
-    )
-""").count()
 
 # Answers of programs.
 _ANSWER = columns_of(MailAnswer)
@@ -327,9 +318,7 @@ add_answer = query(f"""
             %(day)s, %(draft)s, 'queued', 0, %(now)s, %(now)s)
     RETURNING {_ANSWER}
 """).only(MailAnswer)
-list_due_answers = query("""
-    SELECT account_id, id FROM forwarding_answers WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_due_answers = due_rows("forwarding_answers", by="next_try_at").all(tuple[UUID, UUID])
 claim_answers = query(f"""
     UPDATE forwarding_answers SET attempts = attempts + 1, next_try_at = %(until)s
     WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND next_try_at <= %(now)s
@@ -344,7 +333,6 @@ finish_answer = query("""
     SET status = %(status)s, code = %(code)s, sent_at = %(sent_at)s, draft = NULL, next_try_at = NULL
     WHERE account_id = %(account_id)s AND id = %(id)s
 """).run()
-prune_answers = query("DELETE FROM forwarding_answers WHERE day < %(before)s").run()
 
 # The log of the mail server.
 find_position = query("""
@@ -441,13 +429,3 @@ list_days = query(f"""
     SELECT {columns_of(MailDay)} FROM forwarding_days
     WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s ORDER BY day DESC LIMIT %(limit)s
 """).all(MailDay)
-prune_returns = query("DELETE FROM forwarding_returns WHERE at < %(before)s").run()
-prune_days = query("DELETE FROM forwarding_days WHERE day < %(before)s").run()
-prune_bounces = query("DELETE FROM forwarding_bounces WHERE last_on < %(before)s").run()
-prune_results = query("""
-    DELETE FROM forwarding_results WHERE at <= (
-        SELECT max(at) FROM (
-            SELECT at FROM forwarding_results WHERE at < %(before)s ORDER BY at LIMIT %(limit)s
-        ) AS oldest
-    )
-""").count()

@@ -4,7 +4,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.identity.store import sessions as store
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db import old_rows
+from builders.kit.db.connections import Conn
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock, ids
@@ -14,8 +15,8 @@ MAX_BYTES = 128 * 1024  # of one draft
 MAX_DRAFTS = maximums.declare_kept(
     "form_drafts", 10, of="account", counts="Forms whose session had ended before they were sent; for an hour."
 )
-PRUNE_BATCH = 1000
 _PURPOSE = "identity-draft"
+old_rows.declare("identity_drafts", key="account_id, id", age="created_at", after=LIFETIME)
 
 
 async def keep(conn: Conn, *, keyring: Keyring, account_id: UUID, content: bytes) -> UUID:
@@ -35,14 +36,6 @@ async def find(conn: Conn, *, keyring: Keyring, account_id: UUID, draft_id: UUID
         return sealed and keyring.unseal(_PURPOSE, sealed, context=_context(account_id, draft_id))
     except Unsealable:  # its secret key was removed
         return None
-
-
-async def prune(database: Database) -> None:
-    """Delete drafts older than LIFETIME."""
-    before = clock.now() - LIFETIME
-    async with database.connection() as conn:
-        while await store.prune_drafts(conn, before=before, batch=PRUNE_BATCH) >= PRUNE_BATCH:
-            pass
 
 
 def _context(account_id: UUID, draft_id: UUID) -> bytes:

@@ -30,6 +30,7 @@ from builders.identity.json_web_tokens import Claims, TokenRefused
 from builders.identity.records import Client, NewSession, SessionKind, SignIn
 from builders.identity.store import sessions as store
 from builders.kit.callers import FRESH_FOR
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Database
 from builders.kit.http import forms
 from builders.kit.http.callers import IssuerUnavailable
@@ -42,8 +43,8 @@ from builders.kit.values import clock, ids
 CALLBACK_PATH = f"{forms.SIGN_IN_PATH}/callback"
 LIFETIME = timedelta(minutes=10)
 RETENTION = timedelta(days=1)  # of used sign-ins; longer than LIFETIME
+old_rows.declare("identity_issuer_sign_ins", key="id", age="used_at", after=RETENTION)
 MAX_CODE = 4096  # characters
-PRUNE_BATCH = 10_000
 _SEALED = "issuer sign-in"  # purpose in the keyring
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _AWAY = {"server_error", "temporarily_unavailable"}  # RFC 6749, 4.1.2.1
@@ -175,14 +176,6 @@ class Flow:
         if issuer is None or issuer.trusted.client_id is None:
             raise IssuerSignInRefused("People do not sign in to this service at that issuer.")
         return issuer
-
-
-async def prune(database: Database) -> None:
-    """Delete used sign-ins that are older than RETENTION."""
-    before = clock.now() - RETENTION
-    async with database.connection() as conn:
-        while await store.prune_issuer_sign_ins(conn, before=before, batch=PRUNE_BATCH) == PRUNE_BATCH:
-            pass
 
 
 def _require_code(issuer: Issuer, endpoints: Endpoints, response: Response) -> None:

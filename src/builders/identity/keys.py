@@ -43,6 +43,7 @@ from builders.identity.records import (
 )
 from builders.identity.store import accounts as account_store, keys as store
 from builders.kit.callers import Actor
+from builders.kit.db import old_rows
 from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid, RotationInProgress
@@ -60,10 +61,12 @@ from builders.mail.templates import ApiKeyCreated
 
 MAIL_NEW_KEY = "identity.mail_new_key"  # the task
 GRANT = "grant"  # the kind of the text of a login-as grant, in place of that of a key
-PRUNE_BATCH = 1000
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _SECRET = re.compile(r"(svc_(live|test|grant)_[0-9A-Za-z]{12})_([0-9A-Za-z]{22})[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
 _ACCOUNT_LENGTH, _CHECKSUM_LENGTH = 22, 6
+old_rows.declare(
+    "identity_keys", key="account_id, id", age="least(revoked_at, expires_at)", after=HISTORY_RETENTION
+)
 # With an offset, a client can send a later time: PostgreSQL stores it, but Python cannot read it.
 MAX_EXPIRES_AT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 _IPV4_MAPPED = IPv6Network("::ffff:0:0/96")
@@ -438,8 +441,3 @@ def contains_address(networks: Iterable[Network], address: str) -> bool:
         return False
     client = getattr(parsed, "ipv4_mapped", None) or parsed
     return any(client in network for network in networks)
-
-
-async def prune_keys(conn: Conn) -> int:
-    """Delete up to PRUNE_BATCH keys that were revoked or expired before HISTORY_RETENTION; return their number."""
-    return await store.prune_keys(conn, before=clock.now() - HISTORY_RETENTION, limit=PRUNE_BATCH)

@@ -17,6 +17,7 @@ from builders.identity.records import AuditAction
 from builders.identity.store import mandates as store
 from builders.identity.store.mandates import Used
 from builders.kit.callers import Actor, require_fresh_person
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.mandates import Amounts, Limit, Mandate, MandateExceeded, limit_of
 from builders.kit.values import clock, ids
@@ -26,7 +27,7 @@ from builders.kit.values.resources import resource
 
 MONTH = timedelta(days=30)
 DELETES = "deletes"  # the unit of deletions; the other units are currencies
-PRUNE_BATCH = 10_000
+old_rows.declare("identity_mandate_uses", key="account_id, client, subject, unit", age="used_at", after=MONTH)
 
 
 @resource("MachinesReply")
@@ -158,8 +159,3 @@ async def count_renewals(conn: Conn, *, account_id: UUID, invoice_id: UUID, owed
             amounts=[total.amount],
             now=clock.now(),
         )
-
-
-async def prune(conn: Conn) -> int:
-    """Delete up to PRUNE_BATCH uses that count no more; return their number."""
-    return await store.prune_uses(conn, before=clock.now() - MONTH, limit=PRUNE_BATCH)

@@ -41,6 +41,7 @@ from builders.identity.records import (
 )
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as store
 from builders.kit.callers import OPERATOR, Actor, Caller, Impersonation
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
@@ -61,10 +62,8 @@ TOKEN_LIFETIME = timedelta(minutes=15)
 MAX_TOKEN_LIFETIME = timedelta(hours=12)
 LOGIN_AS_LIFETIME = timedelta(minutes=60)
 GRANT_LIFETIME = timedelta(minutes=10)
-RETENTION = timedelta(days=90)  # of ended sessions
 MAX_USER_AGENT = 200  # characters
 MAX_LISTED = 500  # grants
-PRUNE_BATCH = 10_000
 UNKNOWN_CLIENT = Client()
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -202,14 +201,6 @@ async def _end(
     return ended
 
 
-async def prune_sessions(database: Database) -> None:
-    """Delete sessions that ended before RETENTION."""
-    before = clock.now() - RETENTION
-    async with database.connection() as conn:
-        while await store.prune_sessions(conn, before=before, batch=PRUNE_BATCH) >= PRUNE_BATCH:
-            pass
-
-
 async def create_grant(conn: Conn, *, account_id: UUID, operator: str, reason: str, may_write: bool) -> NewGrant:
     """Create a grant for the real account; return it with its text, which is not stored."""
     now, secret = clock.now(), keys.generate_secret(keys.GRANT, account_id)
@@ -324,6 +315,8 @@ CODE_LIMITS = (
 KNOWN_NETWORK_AGE = timedelta(days=90)  # as long as ended sessions are kept
 MAX_KNOWN_ADDRESSES = 200
 REQUEST_RETENTION = timedelta(days=1) + CODE_LIFETIME  # the longest of CODE_LIMITS, and the time to create a code
+old_rows.declare("identity_sessions", key="account_id, id", age="expires_at", after=KNOWN_NETWORK_AGE)
+old_rows.declare("identity_sign_ins", key="id", age="requested_at", after=REQUEST_RETENTION)
 
 # No vowels, so that no code is a word, and none of the ambiguous 0 1 I L O.
 ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZ"
@@ -470,14 +463,6 @@ async def _get_by_code(database: Database, keyring: Keyring, proof: MailedCode, 
 async def get_link_address(conn: Conn, *, keyring: Keyring, token: str) -> str:
     """Return the masked email address that a link signs in; the link stays valid. Raise TokenInvalid."""
     return addresses.mask((await _get_link(conn, keyring, token)).address)
-
-
-async def prune_requests(database: Database) -> None:
-    """Delete requests that are older than REQUEST_RETENTION."""
-    before = clock.now() - REQUEST_RETENTION
-    async with database.connection() as conn:
-        while await store.prune_requests(conn, before=before, batch=PRUNE_BATCH) == PRUNE_BATCH:
-            pass
 
 
 async def _get_link(conn: Conn, keyring: Keyring, token: str) -> store.OpenCode:

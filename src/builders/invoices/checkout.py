@@ -32,6 +32,7 @@ from builders.invoices.errors import (
 from builders.invoices.records import Checkout, Invoice, InvoiceStatus, Outcome, StripeEvent
 from builders.invoices.store import payments as store
 from builders.invoices.store.payments import CheckoutSession
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import LiveKeyRequired
 from builders.kit.outbound.client import Outbound, OutboundFailed
@@ -61,6 +62,7 @@ ENDED = {"checkout.session.expired": "expired", "checkout.session.async_payment_
 MAX_SIGNATURE_AGE_S = 300
 MAX_ID = 255  # characters of an id or a type
 RETENTION = timedelta(days=90)  # of ignored events; Stripe repeats an event for three days
+old_rows.declare("invoices_stripe_events", key="id", age="created_at", after=RETENTION, only="outcome = 'ignored'")
 _PREFIX = "builders_"  # of our metadata; the Stripe account may have other sessions
 _MAX_AMOUNT = 10**15  # in the smallest unit of a currency
 
@@ -257,11 +259,6 @@ async def receive_stripe_event(
             invoice_id=session and session.invoice_id,
         )
     return await store.get_event(conn, event_id=event_id)
-
-
-async def prune_events(conn: Conn) -> None:
-    """Delete ignored events that are older than RETENTION."""
-    await store.prune_events(conn, before=clock.now() - RETENTION)
 
 
 async def _apply_session(

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.invoices import checkout, invoices
+from builders.invoices import invoices
 from builders.invoices.documents import emails
 from builders.invoices.documents.emails import Occasion
 from builders.kit.db.connections import Conn
@@ -60,12 +60,3 @@ async def advance(context: JobContext, timestamp: int) -> None:
     """Remind of overdue invoices, end their grace period, and mark those uncollectible that stay unpaid."""
     del timestamp
     await invoices.advance(queue.database(context))
-
-
-@queue.app.periodic(cron="47 3 * * *")
-@queue.app.task(name="invoices.prune", queueing_lock="invoices.prune", pass_context=True)
-async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete old Stripe events that were ignored."""
-    del timestamp
-    async with queue.database(context).connection() as conn:
-        await checkout.prune_events(conn)

@@ -10,7 +10,7 @@ from psycopg.rows import class_row, kwargs_row
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, newest_rows, query, stale_rows
 from builders.kit.values import ids
 from builders.mail.records import RETENTION, Category, Message, Origin, Status
 
@@ -116,13 +116,8 @@ async def find(conn: Conn, *, key: Key) -> Message | None:
     return await (await conn.cursor(row_factory=kwargs_row(_message)).execute(FIND, row)).fetchone()
 
 
-# The index on the age avoids sorting the messages of a month. Not prepared: a generic plan would fit no filter.
-list_newest = query(f"""
-    SELECT {COLUMNS} FROM mail_messages
-    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
-      AND (%(status)s::text IS NULL OR status = %(status)s)
-    ORDER BY created_at DESC, id DESC LIMIT %(limit)s
-""").unprepared.all(_message)
+# The index on the age avoids sorting the messages of a month.
+list_newest = newest_rows("mail_messages", columns=COLUMNS, by="created_at DESC, id").all(_message)
 list_notices = query(f"""
     SELECT {COLUMNS} FROM mail_messages
     WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
@@ -176,9 +171,7 @@ async def delete_messages(conn: Conn, *, account_id: UUID, message_ids: Collecti
 
 
 # Messages whose job was lost or whose next attempt is due. next_try_at moves, so that the next sweep skips them.
-list_due = query("""
-    SELECT account_id, id FROM mail_messages WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_due = due_rows("mail_messages", by="next_try_at").all(tuple[UUID, UUID])
 sweep = query("""
     WITH due AS (
         SELECT id, created_at FROM mail_messages
@@ -196,11 +189,9 @@ add_optout = query("""
 """).changes()
 delete_optout = query("DELETE FROM mail_optouts WHERE hash = ANY(%(hashes)s)").run()
 # Opt-outs that were not sealed under this header, with hashes beyond `after`.
-list_stale_optouts = query("""
-    SELECT hash, topic, address FROM mail_optouts
-    WHERE hash > %(after)s AND substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
-    ORDER BY hash LIMIT %(limit)s
-""").all(Optout)
+list_stale_optouts = stale_rows(
+    "mail_optouts", sealed="address", key="hash", after="%(after)s", columns="hash, topic, address"
+).all(Optout)
 # False when the opt-out was deleted or exists under both hashes.
 # In place, so that a concurrent deletion by either hash finds the row.
 rehash_optout = query("""

@@ -36,6 +36,7 @@ CREATE TABLE plans_promotions (
     FOREIGN KEY (account_id, plan_id) REFERENCES plans (account_id, id)
 );
 CREATE INDEX plans_promotions_running ON plans_promotions (started_at) WHERE status = 'running';
+CREATE INDEX plans_promotions_by_end ON plans_promotions (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX plans_promotions_waiting ON plans_promotions (account_id, id) WHERE status = 'waiting';
 
 CREATE TABLE plans_steps (
@@ -100,6 +101,7 @@ CREATE UNIQUE INDEX plans_approval_decisions_standing ON plans_approval_decision
     WHERE ended_at IS NULL;
 CREATE INDEX plans_approval_decisions_by_digest ON plans_approval_decisions (account_id, digest, id);
 CREATE INDEX plans_approval_decisions_by_age ON plans_approval_decisions (decided_at) WHERE used_by IS NULL;
+CREATE INDEX plans_approval_decisions_used ON plans_approval_decisions (decided_at) WHERE used_by IS NOT NULL;
 
 -- Requests to the deciders, one for a digest. The newest of a manifest counts.
 CREATE TABLE plans_approval_requests (

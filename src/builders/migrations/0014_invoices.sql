@@ -160,6 +160,7 @@ CREATE TABLE invoices_stripe_events (
     invoice_id uuid,
     created_at timestamptz NOT NULL
 );
+CREATE INDEX invoices_stripe_events_by_age ON invoices_stripe_events (created_at) WHERE outcome = 'ignored';
 CREATE INDEX invoices_stripe_events_amiss ON invoices_stripe_events (created_at DESC)
     WHERE outcome = 'discrepancy';
 CREATE INDEX invoices_stripe_events_by_invoice ON invoices_stripe_events (account_id, invoice_id)

@@ -51,9 +51,11 @@ CREATE INDEX portfolio_team_invites_expiry ON portfolio_team_invites (expires_at
 CREATE TABLE portfolio_team_tokens (
     token_hash bytea PRIMARY KEY,
     account_id uuid NOT NULL,
-    invite_id uuid NOT NULL
+    invite_id uuid NOT NULL,
+    expires_at timestamptz NOT NULL -- of the invitation
 );
 CREATE INDEX portfolio_team_tokens_invite ON portfolio_team_tokens (account_id, invite_id);
+CREATE INDEX portfolio_team_tokens_expiry ON portfolio_team_tokens (expires_at);
 
 -- domains: an amount keeps the decimals of its currency, so numeric has no scale.
 
@@ -437,8 +439,9 @@ CREATE TABLE portfolio_runs (
     PRIMARY KEY (account_id, id)
 );
 CREATE INDEX portfolio_runs_listed ON portfolio_runs (account_id, kind, id);
--- For the daily deletion of all accounts' old runs.
+-- For the deletion of all accounts' old runs.
 CREATE INDEX portfolio_runs_created ON portfolio_runs (created_at);
+CREATE INDEX portfolio_runs_imported ON portfolio_runs (created_at) WHERE kind = 'import';
 
 -- The part of a run that is about one subject. A part of another kind can be added: the undo of an import.
 CREATE TABLE portfolio_runs_parts (
@@ -580,6 +583,8 @@ CREATE TABLE portfolio_registrars_connections (
     UNIQUE (account_id, provider, name),
     CHECK (disconnected_at IS NULL OR credentials IS NULL)
 ) WITH (fillfactor = 50); -- each request to a registrar updates paced_until
+CREATE INDEX portfolio_registrars_connections_by_end ON portfolio_registrars_connections (disconnected_at)
+    WHERE disconnected_at IS NOT NULL;
 
 -- The domains that a registrar holds. Null: the registrar does not say.
 CREATE TABLE portfolio_registrars_holdings (
@@ -625,7 +630,8 @@ CREATE TABLE portfolio_registrars_snapshots (
     is_complete boolean NOT NULL,
     domains int NOT NULL,
     last_complete_at timestamptz,
-    PRIMARY KEY (account_id, connection_id)
+    PRIMARY KEY (account_id, connection_id),
+    FOREIGN KEY (account_id, connection_id) REFERENCES portfolio_registrars_connections (account_id, id) ON DELETE CASCADE
 );
 
 -- The urgent findings that are known, so that only new ones are published.

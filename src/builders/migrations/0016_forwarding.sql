@@ -161,6 +161,7 @@ CREATE TABLE forwarding_reply_days (
     replies int NOT NULL,
     PRIMARY KEY (account_id, day)
 );
+CREATE INDEX forwarding_reply_days_by_age ON forwarding_reply_days (day);
 
 -- Of live accounts.
 CREATE VIEW forwarding_reverse_addresses AS

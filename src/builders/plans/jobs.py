@@ -5,7 +5,7 @@ from uuid import UUID
 
 from procrastinate import JobContext, RetryStrategy
 
-from builders.kit.db.batches import HISTORY_RETENTION, repeat
+from builders.kit.db.batches import repeat
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
@@ -13,7 +13,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.values import clock, ids
 from builders.plans import planning, store
-from builders.plans.approval import policies, requests, store as approval_store
+from builders.plans.approval import policies, requests
 from builders.plans.approval.policies import START_WAITING
 from builders.plans.promotion import completion, on_approval, run, start
 from builders.plans.promotion.start import FINISH
@@ -111,10 +111,8 @@ async def resume(context: JobContext, timestamp: int) -> None:
 @queue.app.periodic(cron="41 3 * * *")
 @queue.app.task(name="plans.prune", queueing_lock="plans.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete plans after 30 days, those that were promoted after 400, and what belongs to their approval."""
+    """Delete plans after 30 days, and those that were promoted after 400."""
     del timestamp
-    database, now = queue.database(context), clock.now()
+    database = queue.database(context)
     await repeat(database, planning.prune_plans, size=planning.PRUNE_BATCH)
     await repeat(database, planning.prune_promotions, size=planning.PROMOTIONS_OF_BATCH)
-    async with database.transaction() as conn:
-        await approval_store.prune(conn, before=now - planning.RETENTION, used_before=now - HISTORY_RETENTION)

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from builders.aliases.records import RequestedName
 from builders.kit.callers import Actor
+from builders.kit.db import old_rows
 from builders.kit.db.batches import HISTORY_RETENTION, by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
@@ -57,6 +58,19 @@ MAX_PLANS = maximums.declare_kept(
 )
 _DELETED = 100  # plans that one plan deletes at most
 RETENTION = timedelta(days=30)  # of plans that are not promoted
+old_rows.declare("plans_approval_requests", key="account_id, digest", age="requested_at", after=RETENTION)
+old_rows.declare("plans_approval_amounts", key="account_id, plan_id, currency", age="promoted_at", after=RETENTION)
+# A decision that a promotion used stays for as long as its plan.
+old_rows.declare(
+    "plans_approval_decisions", key="account_id, id", age="decided_at", after=RETENTION, only="used_by IS NULL"
+)
+old_rows.declare(
+    "plans_approval_decisions",
+    key="account_id, id",
+    age="decided_at",
+    after=HISTORY_RETENTION,
+    only="used_by IS NOT NULL",
+)
 PRUNE_BATCH, PROMOTIONS_OF_BATCH = 1000, 50  # a promotion has up to 2,000 steps
 MANIFEST = TypeAdapter(Manifest)
 

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, query
 from builders.plans.errors import PlanNotFound, PromotionNotFound
 from builders.plans.records import BilledOn, OnError, Plan, Promotion, PromotionStatus, Step, StepError
 
@@ -162,9 +162,7 @@ _UNUSED = """
         WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
     )
 """
-list_unused = query(f"""
-    SELECT account_id, id FROM plans AS plan WHERE {_UNUSED} LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_unused = due_rows("plans AS plan", by="plan.created_at", at="before", only=_UNUSED).all(tuple[UUID, UUID])
 prune_plans = query(f"""
     WITH old AS (
         SELECT id FROM plans AS plan
@@ -173,14 +171,7 @@ prune_plans = query(f"""
     )
     DELETE FROM plans AS plan USING old WHERE plan.account_id = %(account_id)s AND plan.id = old.id
 """).count()
-# The oldest plans are those of the oldest promotions.
-list_ended = query("""
-    SELECT promotion.account_id, promotion.id
-    FROM plans AS plan JOIN plans_promotions AS promotion
-      ON promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
-    WHERE plan.created_at < %(before)s AND promotion.finished_at < %(before)s
-    ORDER BY plan.created_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_ended = due_rows("plans_promotions", by="finished_at", at="before").all(tuple[UUID, UUID])
 # With their promotions, which have ended.
 prune_promotions = query("""
     WITH old AS (
@@ -338,10 +329,9 @@ count_open = query("""
            (SELECT count(*) FROM plans_promotions
             WHERE account_id = %(account_id)s AND status = 'running') AS promotions_running
 """).only(tuple[int, int])
-list_abandoned = query("""
-    SELECT account_id, id FROM plans_promotions
-    WHERE status = 'running' AND started_at < %(before)s ORDER BY started_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_abandoned = due_rows("plans_promotions", by="started_at", at="before", only="status = 'running'").all(
+    tuple[UUID, UUID]
+)
 # Excludes other rehearsals and resets of a sandbox account until the transaction ends.
 lock_account = query("""
     SELECT pg_advisory_xact_lock(hashtextextended('plans_rehearsals ' || %(account_id)s::uuid, 0))

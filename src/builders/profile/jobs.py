@@ -85,11 +85,3 @@ async def begin_verification(context: JobContext, account_id: str) -> None:
         await verification.begin_verification(
             conn, keyring=queue.keyring(context), settings=queue.settings(context), account_id=UUID(account_id)
         )
-
-
-@queue.app.periodic(cron="23 4 * * *")
-@queue.app.task(name="profile.prune", queueing_lock="profile.prune", pass_context=True)
-async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete old records of verification messages and links."""
-    del timestamp
-    await verification.prune(queue.database(context))

@@ -35,18 +35,6 @@ PUT_LINK = """
     SET digest = excluded.digest, purpose = excluded.purpose, email = excluded.email,
         expires_at = excluded.expires_at, used_at = NULL
 """
-PRUNE_SENT = """
-    DELETE FROM profile_verifications
-    WHERE sends[cardinality(sends)] <= %(before)s AND (account_id, email) IN (
-        SELECT account_id, email FROM profile_verifications
-        WHERE sends[cardinality(sends)] <= %(before)s LIMIT %(batch)s
-    )
-"""
-PRUNE_LINKS = """
-    DELETE FROM profile_tokens WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM profile_tokens WHERE expires_at <= %(before)s LIMIT %(batch)s
-    ))
-"""
 
 
 async def find(conn: Conn, *, account_id: UUID) -> StoredProfile:
@@ -70,8 +58,11 @@ _LIST_NEW = query("""
     SELECT wanted.position::int
     FROM unnest(%(account_ids)s::uuid[], %(steps)s::text[], %(roles)s::text[]) WITH ORDINALITY
       AS wanted (account_id, step, role, position)
-    LEFT JOIN profile_profiles AS profile USING (account_id)
-    LEFT JOIN profile_steps AS done USING (account_id, step)
+    LEFT JOIN profile_profiles AS profile
+      ON profile.account_id = wanted.account_id AND profile.account_id = ANY(%(account_ids)s::uuid[])
+    LEFT JOIN profile_steps AS done
+      ON done.account_id = wanted.account_id AND done.account_id = ANY(%(account_ids)s::uuid[])
+     AND done.step = wanted.step
     WHERE done.step IS NULL OR wanted.role <> ALL(profile.roles)
 """).scalars(int)
 
@@ -149,10 +140,3 @@ use_token = query("""
     WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
 """).changes()
 delete_token = query("DELETE FROM profile_tokens WHERE account_id = %(account_id)s").run()
-
-
-async def prune(conn: Conn, *, before: datetime, batch: int) -> bool:
-    """Delete up to a batch of sends and of tokens from before `before`; return whether there may be more."""
-    row = {"before": before, "batch": batch}
-    sends, tokens = await conn.execute(PRUNE_SENT, row), await conn.execute(PRUNE_LINKS, row)
-    return max(sends.rowcount, tokens.rowcount) == batch

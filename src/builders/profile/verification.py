@@ -13,7 +13,8 @@ from uuid import UUID
 from builders.identity import accounts, people
 from builders.identity.records import Account, AuditAction
 from builders.kit.callers import Actor
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db import old_rows
+from builders.kit.db.connections import Conn
 from builders.kit.errors import Problem, TokenInvalid
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
@@ -56,7 +57,11 @@ TOKEN_BYTES = 32
 PURPOSE = "profile.token"  # of the keyring
 UNDELIVERABLE = frozenset({MailStatus.BOUNCED, MailStatus.SUPPRESSED})
 RETENTION = timedelta(days=30)  # of sends and tokens
-PRUNE_BATCH = 10_000
+old_rows.declare(
+    "profile_verifications", key="account_id, email", age="sends[cardinality(sends)]", after=RETENTION
+)
+old_rows.declare("profile_tokens", key="account_id", age="expires_at", after=RETENTION)
+
 RECIPIENT = Actor(type="user")  # the person who follows a link
 
 
@@ -247,14 +252,6 @@ async def begin_verification(conn: Conn, *, keyring: Keyring, settings: Settings
     if before.last_sent_at is None:
         with suppress(ResendTooSoon):  # the owner requested one in the meantime
             await resend(conn, keyring=keyring, settings=settings, account_id=account_id)
-
-
-async def prune(database: Database, *, batch_size: int = PRUNE_BATCH) -> None:
-    """Delete sends and tokens that are older than RETENTION, `batch_size` rows per statement."""
-    before = clock.now() - RETENTION
-    async with database.connection() as conn:
-        while await store.prune(conn, before=before, batch=batch_size):
-            pass
 
 
 async def _describe(conn: Conn, *, account: Account, stored: StoredProfile) -> Verification:

@@ -10,6 +10,8 @@ import httpx
 import pytest
 from psycopg import AsyncConnection
 
+from builders.kit.db import old_rows
+from builders.kit.db.connections import Database
 from builders.kit.http import idempotency
 from builders.kit.values import clock
 from tests.cast import Client, Person
@@ -189,14 +191,14 @@ async def test_a_get_ignores_the_key(alice: Person, conn: Conn) -> None:
     assert await stored(conn, alice) == []
 
 
-async def test_old_keys_are_pruned_and_young_ones_kept(alice: Person, conn: Conn) -> None:
+async def test_old_keys_are_deleted_and_young_ones_kept(alice: Person, conn: Conn, database: Database) -> None:
     for _ in range(5):
         await post(alice, PLAN, MANIFEST, key=uuid.uuid4().hex)
     clock.move(idempotency.RETENTION - timedelta(seconds=5))
     await post(alice, PLAN, MANIFEST, key="young")
     clock.move(timedelta(seconds=10))
 
-    await idempotency.prune(conn, batch_size=2)
+    await old_rows.delete(database, "kit_idempotency")
 
     assert [key for key, _, _ in await stored(conn, alice)] == ["young"]
 

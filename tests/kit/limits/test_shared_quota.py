@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Database
-from builders.kit.limits import shared_quota
 from builders.kit.limits.policies import CountedPolicies, Policy, RateLimited
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter
 from builders.kit.limits.shared_quota import RETRY_INTERVAL, SharedQuota
@@ -254,6 +254,5 @@ async def test_windows_that_have_ended_are_deleted(
     await in_turn(processes, WIDE, 50)
     await in_turn(processes, TIGHT, 5)
     clock.move(timedelta(seconds=61))
-    async with database.connection() as conn:
-        await shared_quota.prune(conn)
+    await old_rows.delete(database, "kit_quotas")
     assert sweeper.execute("SELECT policy FROM kit_quotas").fetchall() == [("tight",)]

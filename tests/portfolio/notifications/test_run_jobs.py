@@ -6,13 +6,14 @@ from uuid import UUID
 
 import pytest
 
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import changes
 from builders.portfolio.domains.records import PortfolioDomainStatus
-from builders.portfolio.notifications import jobs, notices as notification_notices, runs
+from builders.portfolio.notifications import jobs, runs
 from builders.portfolio.notifications.runs import Progress
 from tests.cast import Person
 from tests.portfolio.notifications.make import domain, emails, notices
@@ -54,10 +55,10 @@ async def test_the_job_looks_through_each_portfolio_once_a_day(
     clock.move(timedelta(days=1))
     await work()
     assert len(await notices(alice)) == 2
-    await notification_notices.prune_notices(database)
+    await old_rows.delete(database, "portfolio_notifications_notices")
     assert len(await notices(alice)) == 2
     clock.move(timedelta(days=181))
-    await notification_notices.prune_notices(database)
+    await old_rows.delete(database, "portfolio_notifications_notices")
     assert await notices(alice) == []
 
 

@@ -6,11 +6,12 @@ from datetime import timedelta
 import pytest
 
 from builders.demo.registrars.fake import FakeAccount, FakeServer
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import connections, errors, parts, requests
+from builders.portfolio.registrars import connections, errors, requests
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -181,10 +182,9 @@ async def test_connections_that_were_disconnected_long_ago_are_deleted(alice: Pe
         assert (await alice.put(f"/v1/portfolio/registrars/manual:{name}", json={})).status_code == 200
     for path in ("manual:one", "manual:three?keep_inventory=true"):
         assert (await alice.delete(f"/v1/portfolio/registrars/{path}")).status_code == 200
-    clock.move(parts.RETENTION + timedelta(days=1))
-    async with database_of(alice).transaction() as conn:
-        while await parts.prune_runs(conn):
-            pass
+    clock.move(timedelta(days=91))
+    await old_rows.delete(database_of(alice), "portfolio_registrars_connections")
+    async with database_of(alice).connection() as conn:
         found = await conn.execute(
             "SELECT provider FROM portfolio_registrars_connections WHERE account_id = %s", [alice.account.id]
         )

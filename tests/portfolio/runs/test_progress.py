@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
@@ -48,12 +49,6 @@ async def sum_rows(conn: Conn, owner: Person, *, days: int = 1, unknown: int = 1
         period=timedelta(days=days),
         unknown=unknown,
     )
-
-
-async def delete_old(database: Database, *kinds: WorkKind) -> bool:
-    """Delete a batch; return whether more may remain."""
-    async with database.transaction() as conn:
-        return await runs.prune_runs(conn, kinds=kinds, retention=timedelta(days=90))
 
 
 async def test_a_claimed_part_makes_its_run_running(alice: Person, database: Database) -> None:
@@ -310,24 +305,18 @@ async def test_a_run_of_another_kind_is_not_found(alice: Person, database: Datab
 async def test_a_young_run_is_not_deleted(alice: Person, database: Database) -> None:
     run = await start(database, alice, ids.new())
     clock.move(timedelta(days=89))
-    while await delete_old(database, SYNC):
-        pass
-    assert (await get(database, alice, run)).id == run.id
-
-
-async def test_a_run_of_another_kind_is_not_deleted(alice: Person, database: Database) -> None:
-    run = await start(database, alice, ids.new())
-    clock.move(timedelta(days=91))
-    while await delete_old(database, WorkKind.BILLING, IMPORT):
-        pass
+    await old_rows.delete(database, "portfolio_runs")
     assert (await get(database, alice, run)).id == run.id
 
 
 async def test_old_runs_are_deleted_in_batches(alice: Person, database: Database) -> None:
-    clock.move(timedelta(days=91))
-    while await delete_old(database, WorkKind.PUSH):  # the runs of other tests
-        pass
-    for _ in range(runs.PRUNED + 1):
+    made = [
         await start(database, alice, ids.new(), kind=WorkKind.PUSH, state=PartState.UNSUPPORTED)
+        for _ in range(runs.PRUNED + 1)
+    ]
     clock.move(timedelta(days=91))
-    assert [await delete_old(database, WorkKind.PUSH) for _ in range(2)] == [True, False]
+    await old_rows.delete(database, "portfolio_runs")
+    with pytest.raises(LookupError):
+        await get(database, alice, made[0])
+    with pytest.raises(LookupError):
+        await get(database, alice, made[-1])

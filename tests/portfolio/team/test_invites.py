@@ -9,10 +9,10 @@ import pytest
 
 from builders.identity.records import Preset
 from builders.kit.callers import OPERATOR
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
-from builders.kit.jobs import queue
 from builders.kit.values import clock
-from builders.portfolio.team import jobs, members
+from builders.portfolio.team import members
 from builders.portfolio.team.records import MAX_MEMBERS, MAX_MEMBERSHIPS, Access, TeamRole
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -212,13 +212,11 @@ COUNT = """
 
 @pytest.mark.parametrize(("days", "kept"), [(89, 1), (91, 0)])
 async def test_an_invitation_is_deleted_90_days_after_it_expired(
-    alice: Person, charlie: Person, conn: Conn, worker: Worker, days: int, kept: int
+    alice: Person, charlie: Person, conn: Conn, database: Database, days: int, kept: int
 ) -> None:
     await invite(alice, charlie, expires_in_hours=1)
     clock.move(timedelta(days=days, hours=1))
-    async with worker.database.transaction() as transaction:
-        await queue.defer(transaction, jobs.prune_invites, timestamp=0)
-    await worker.work()
+    await old_rows.delete(database, "portfolio_team_invites", "portfolio_team_tokens")
     assert await (await conn.execute(COUNT, {"own": alice.account.id})).fetchall() == [(kept, kept)]
 
 

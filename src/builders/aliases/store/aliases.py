@@ -23,7 +23,7 @@ from builders.aliases.records import (
 )
 from builders.kit.db.columns import typed_columns_of
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, query
 from builders.kit.values.conflicts import key_columns
 from builders.kit.values.money import Money
 
@@ -266,9 +266,7 @@ _PRUNED = """
     status = 'deleted' AND (price_amount = 0 OR renews_at IS NOT NULL)
     AND deleted_at < %(before)s AND (renews_at IS NULL OR renews_at < %(now)s)
 """
-list_pruned = query(f"""
-    SELECT account_id, id FROM aliases WHERE {_PRUNED} ORDER BY deleted_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_pruned = due_rows("aliases", by="deleted_at", at="before", only=_PRUNED).all(tuple[UUID, UUID])
 prune_released = query(f"""
     WITH old AS (
         SELECT id FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND {_PRUNED}
@@ -285,10 +283,7 @@ prune_released = query(f"""
     )
     DELETE FROM aliases AS alias USING old WHERE alias.account_id = %(account_id)s AND alias.id = old.id
 """).count()
-list_ended_pauses = query("""
-    SELECT account_id, id FROM aliases WHERE paused_at IS NOT NULL AND pause_until <= %(now)s
-    ORDER BY pause_until LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_ended_pauses = due_rows("aliases", by="pause_until", only="paused_at IS NOT NULL").all(tuple[UUID, UUID])
 # The mail servers that read lists of changes learn the end of a pause; those that ask know it without this.
 end_pauses = query(f"""
     WITH ended AS (

@@ -16,7 +16,7 @@ from builders.aliases.store.aliases import (
     released_columns,
 )
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import accounts_with, query
 
 LOCK_RELEASED = f"SELECT {COLUMNS} {RELEASED} ORDER BY alias.id FOR UPDATE OF alias"
 LIST_USED = """
@@ -42,13 +42,12 @@ lock_suspended = query("""
     ORDER BY alias.id FOR UPDATE OF alias
 """).run()
 # Accounts after an id with a yearly, or monthly, name that renews by then.
-list_due_accounts = query("""
-    SELECT account_id FROM aliases
-    WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled') AND account_id > %(after)s
+list_due_accounts = accounts_with(
+    "aliases",
+    only="""renews_at IS NOT NULL AND status IN ('active', 'disabled')
       AND (price_interval = 'year' AND renews_at <= %(year)s
-           OR price_interval = 'month' AND renews_at <= %(month)s)
-    GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
-""").scalars(UUID)
+           OR price_interval = 'month' AND renews_at <= %(month)s)""",
+).scalars(UUID)
 # The first transaction to lock the names renews them; one that waited finds none due.
 lock_due = query(f"""
     SELECT {COLUMNS} FROM aliases AS alias

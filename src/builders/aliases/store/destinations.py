@@ -8,7 +8,7 @@ from uuid import UUID
 from builders.aliases.records import AliasChange, AliasSpec, Destination
 from builders.aliases.store.aliases import CHANGED, SERIAL
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +177,11 @@ POSTPONE = """
         FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[], %(mailboxes)s::text[])
              AS asked (account_id, email, mailbox)
         JOIN aliases_readers AS reader ON reader.email = asked.mailbox
+        WHERE reader.email = ANY(%(mailboxes)s::text[])
     )
     UPDATE aliases_destinations AS destination SET ask_at = late.ask_at FROM late
-    WHERE destination.account_id = late.account_id AND destination.email = late.email
+    WHERE destination.account_id = ANY(%(account_ids)s::uuid[]) AND destination.account_id = late.account_id
+      AND destination.email = late.email
 """
 REPLACE_LINKS = """
     INSERT INTO aliases_links (account_id, email, digest, expires_at)
@@ -196,17 +198,6 @@ RECORD_SENT = """
          AS asked (account_id, email, message_id)
     WHERE destination.account_id = ANY(%(account_ids)s::uuid[]) AND destination.account_id = asked.account_id
       AND destination.email = asked.email
-"""
-PRUNE_LINKS = """
-    DELETE FROM aliases_links WHERE digest = ANY(ARRAY(
-        SELECT digest FROM aliases_links WHERE expires_at <= %(before)s LIMIT %(limit)s
-    ))
-"""
-PRUNE_MAILBOXES = """
-    DELETE FROM aliases_readers WHERE email = ANY(ARRAY(
-        SELECT email FROM aliases_readers
-        WHERE bounced_at IS NULL AND asks[cardinality(asks)] <= %(before)s LIMIT %(limit)s
-    ))
 """
 
 
@@ -351,9 +342,7 @@ async def cancel(conn: Conn, *, idle: Sequence[WaitingDestination | DueConfirmat
 
 
 # The accounts of the oldest ones.
-list_due = query("""
-    SELECT account_id FROM aliases_destinations WHERE ask_at <= %(now)s ORDER BY ask_at LIMIT %(limit)s
-""").scalars(UUID)
+list_due = due_rows("aliases_destinations", by="ask_at", columns="account_id").scalars(UUID)
 # Without those that another worker has locked. OFFSET 0 makes PostgreSQL read the few aliases of an address: by id
 # it would read all aliases of the account.
 lock_due = query(f"""
@@ -415,13 +404,6 @@ record_bounce = query("""
     WHERE account_id = %(account_id)s AND message_id = %(message_id)s
     ON CONFLICT (email) DO UPDATE SET bounced_at = excluded.bounced_at
 """).run()
-
-
-async def prune(conn: Conn, *, links_before: datetime, asks_before: datetime, limit: int) -> bool:
-    """Delete links that expired, and mailboxes last mailed, before these times; return whether more can exist."""
-    links = await conn.execute(PRUNE_LINKS, {"before": links_before, "limit": limit})
-    mailboxes = await conn.execute(PRUNE_MAILBOXES, {"before": asks_before, "limit": limit})
-    return max(links.rowcount, mailboxes.rowcount) == limit
 
 
 def _keys(found: Sequence[WaitingDestination | DueConfirmation]) -> dict[str, list[object]]:

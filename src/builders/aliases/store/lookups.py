@@ -130,11 +130,7 @@ list_claimed = query("""
     JOIN aliases_lookups AS known ON known.domain = asked.domain AND known.name = asked.name AND known.is_claimed
     WHERE known.domain = ANY(%(domains)s::text[])
 """).all(tuple[str, str, UUID])
+# With the domains that their catch-alls lead to.
 list_domains = query("""
-    SELECT domain, separator_policy FROM aliases_lookups WHERE name = '' ORDER BY domain
-""").pairs(str, str)
-# With the domains that they lead to.
-list_catch_alls = query("""
-    SELECT domain, leads_to, destinations FROM aliases_lookups
-    WHERE name = '' AND cardinality(destinations) > 0 ORDER BY domain
-""").all(tuple[str, str, list[str]])
+    SELECT domain, separator_policy, leads_to, destinations FROM aliases_lookups WHERE name = '' ORDER BY domain
+""").all(tuple[str, str, str | None, list[str]])

@@ -18,7 +18,7 @@ from psycopg.rows import class_row
 from builders.aliases.records import Alias, AliasName, Name, RequestedName
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, query
 
 AnyName = TypeVar("AnyName", bound=RequestedName)
 
@@ -61,13 +61,15 @@ LIST_CONFLICTS = f"""
     FROM {_WANTED} JOIN aliases_names AS name
       ON name.realm = %(realm)s AND name.domain = wanted.domain AND name.key = wanted.key
      AND (name.until IS NULL OR name.until > %(now)s)
+    WHERE name.domain = ANY(%(shards)s::text[])
     UNION ALL
     SELECT skeleton.domain, wanted.key, NULL, NULL, skeleton.account_id
     FROM {_WANTED} JOIN aliases_skeletons AS skeleton
       ON skeleton.realm = %(realm)s AND skeleton.domain = wanted.domain AND skeleton.skeleton = wanted.skeleton
     LEFT JOIN aliases_names AS expired
       ON expired.realm = %(realm)s AND expired.domain = skeleton.domain AND expired.skeleton = skeleton.skeleton
-     AND expired.until <= %(now)s
+     AND expired.until <= %(now)s AND expired.domain = ANY(%(shards)s::text[])
+    WHERE skeleton.domain = ANY(%(shards)s::text[])
     GROUP BY skeleton.domain, wanted.key, skeleton.account_id, skeleton.names
     HAVING skeleton.names > count(expired.key)
 """
@@ -80,9 +82,9 @@ LOCK_SKELETONS = """
     FROM unnest(%(skeletons)s::text[]) AS wanted (skeleton) ORDER BY skeleton
     ON CONFLICT (realm, domain, skeleton) DO UPDATE SET names = skeleton.names
 """
-LIST_EXPIRED = """
-    SELECT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s ORDER BY until LIMIT %(limit)s
-"""
+list_expired = due_rows("aliases_names", by="until", columns="realm, domain, skeleton").set_of(
+    tuple[UUID, str, str]
+)
 LOCK_EXPIRED = """
     SELECT skeleton FROM aliases_skeletons
     WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton = ANY(%(skeletons)s::text[])
@@ -230,7 +232,8 @@ async def list_conflicts(
     # Only the domain can be any text; one with a line break has no names.
     valid = [each for each in wanted if "\n" not in each.domain]
     lines = {name: "\n".join(column) for name, column in _columns(valid, "domain", "key", "skeleton").items()}
-    row = {"realm": realm, "now": now, **lines}
+    # The domains again, so that a sharded database asks their shards alone.
+    row = {"realm": realm, "now": now, "shards": sorted({each.domain for each in valid}), **lines}
     cursor = conn.cursor(row_factory=class_row(NameConflict))
     await cursor.execute(FIND_CONFLICT if len(valid) == 1 else LIST_CONFLICTS, row)
     found = sorted(await cursor.fetchall(), key=lambda each: each.state is not None)
@@ -256,7 +259,7 @@ async def delete_expired(conn: Conn, *, realm: UUID, wanted: Sequence[RequestedN
 
 async def prune_expired(conn: Conn, *, now: datetime, limit: int) -> int:
     """Delete up to `limit` expired names, and their skeletons without names; return the number of names."""
-    expired = sorted(set(await (await conn.execute(LIST_EXPIRED, {"now": now, "limit": limit})).fetchall()))
+    expired = sorted(await list_expired(conn, now=now, limit=limit))
     deleted = 0
     for (realm, domain), found in groupby(expired, itemgetter(0, 1)):
         row = {"realm": realm, "domain": domain, "now": now, "skeletons": [skeleton for *_, skeleton in found]}

@@ -89,8 +89,3 @@ set_keys = query("""
     UPDATE identity_devices_requests SET key_ids = %(key_ids)s
     WHERE id = %(request_id)s AND account_id = %(account_id)s
 """).run()
-prune_requests = query("""
-    DELETE FROM identity_devices_requests WHERE id = ANY(ARRAY(
-        SELECT id FROM identity_devices_requests WHERE expires_at < %(before)s LIMIT %(batch)s
-    ))
-""").count()

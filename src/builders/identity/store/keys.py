@@ -253,15 +253,6 @@ grant_mail = query("""
     UPDATE identity_keys SET reads_mail = NOT reads_mail
     WHERE account_id = %(account_id)s AND reads_mail <> (id = ANY(%(key_ids)s::uuid[]))
 """).run()
-# More than the limit if several ended at the same time.
-prune_keys = query("""
-    DELETE FROM identity_keys WHERE least(revoked_at, expires_at) <= (
-        SELECT max(ended_at) FROM (
-            SELECT least(revoked_at, expires_at) AS ended_at FROM identity_keys
-            WHERE least(revoked_at, expires_at) < %(before)s ORDER BY ended_at LIMIT %(limit)s
-        ) AS oldest
-    )
-""").count()
 has_live_mandate = query("""
     SELECT FROM identity_keys
     WHERE account_id = %(account_id)s AND mandate IS NOT NULL AND kind = 'live'
@@ -272,8 +263,8 @@ count_active = query("""
     SELECT count(*) FROM identity_keys
     WHERE account_id = %(account_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
 """).value(int)
-_HOLDERS = """
-    SELECT key.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
+_HOLDER = """
+    key.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
            key.preset, key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
            coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail,
            key.mandate
@@ -281,11 +272,12 @@ _HOLDERS = """
 """
 # Active or not, by the account that its secret names.
 find_holder = query(f"""
-    {_HOLDERS} WHERE key.account_id = %(account_id)s AND key.digest = %(digest)s
+    SELECT {_HOLDER} WHERE key.account_id = %(account_id)s AND key.digest = %(digest)s
 """).one(Holder)
 list_holders = query(f"""
-    {_HOLDERS} JOIN unnest(%(account_ids)s::uuid[], %(digests)s::bytea[]) AS asked (account_id, digest)
+    SELECT {_HOLDER} JOIN unnest(%(account_ids)s::uuid[], %(digests)s::bytea[]) AS asked (account_id, digest)
       ON key.account_id = asked.account_id AND key.digest = asked.digest
+    WHERE key.account_id = ANY(%(account_ids)s::uuid[])
 """).all(Holder)
 
 

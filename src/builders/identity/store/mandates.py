@@ -40,13 +40,6 @@ insert_uses = query("""
     ON CONFLICT (account_id, client, subject, unit) DO NOTHING
 """).run()
 # More than the limit if several have the same time.
-prune_uses = query("""
-    DELETE FROM identity_mandate_uses WHERE used_at <= (
-        SELECT max(used_at) FROM (
-            SELECT used_at FROM identity_mandate_uses WHERE used_at < %(before)s ORDER BY used_at LIMIT %(limit)s
-        ) AS oldest
-    )
-""").count()
 _find_limit = query("""
     SELECT max_total FROM identity_machines WHERE account_id = %(account_id)s
 """).scalar(list)

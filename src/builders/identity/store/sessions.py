@@ -69,14 +69,6 @@ end_other_sessions = query(f"""
       AND ended_at IS NULL AND expires_at > %(now)s
     RETURNING {SESSION_COLUMNS}
 """).all(_session)
-prune_sessions = query("""
-    DELETE FROM identity_sessions WHERE expires_at <= (
-        SELECT max(expires_at) FROM (
-            SELECT expires_at FROM identity_sessions WHERE expires_at < %(before)s
-            ORDER BY expires_at LIMIT %(batch)s
-        ) AS oldest
-    )
-""").count()
 insert_draft = query("""
     WITH old AS (
         DELETE FROM identity_drafts WHERE account_id = %(account_id)s AND id IN (
@@ -90,14 +82,6 @@ find_draft = query("""
     SELECT content FROM identity_drafts
     WHERE account_id = %(account_id)s AND id = %(draft_id)s AND created_at > %(since)s
 """).scalar(bytes)
-prune_drafts = query("""
-    DELETE FROM identity_drafts WHERE created_at <= (
-        SELECT max(created_at) FROM (
-            SELECT created_at FROM identity_drafts WHERE created_at < %(before)s
-            ORDER BY created_at LIMIT %(batch)s
-        ) AS oldest
-    )
-""").count()
 # Only logins of a person: the operator's tokens and support sessions are not the owner's.
 list_addresses = query("""
     SELECT address FROM identity_sessions
@@ -256,13 +240,3 @@ use_issuer_sign_in = query("""
     INSERT INTO identity_issuer_sign_ins (id, used_at) VALUES (%(sign_in_id)s, %(now)s)
     ON CONFLICT (id) DO NOTHING
 """).changes()
-prune_issuer_sign_ins = query("""
-    DELETE FROM identity_issuer_sign_ins WHERE id = ANY(ARRAY(
-        SELECT id FROM identity_issuer_sign_ins WHERE used_at < %(before)s LIMIT %(batch)s
-    ))
-""").count()
-prune_requests = query("""
-    DELETE FROM identity_sign_ins WHERE id = ANY(ARRAY(
-        SELECT id FROM identity_sign_ins WHERE requested_at < %(before)s LIMIT %(batch)s
-    ))
-""").count()

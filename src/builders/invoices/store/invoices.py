@@ -21,7 +21,7 @@ from builders.invoices.records import (
     VoidReason,
 )
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, newest_rows, query
 from builders.kit.values.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
@@ -198,14 +198,7 @@ list_by_status = query(f"""
     WHERE account_id = %(account_id)s AND status = %(status)s AND number IS NOT NULL AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
 """).all(_invoice_of)
-# For the operator.
-# Not prepared: a generic plan fits no combination of the filters.
-list_all_invoices = query(f"""
-    SELECT {COLUMNS} FROM invoices_invoices
-    WHERE number IS NOT NULL AND (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
-      AND (%(status)s::text IS NULL OR status = %(status)s)
-    ORDER BY id DESC LIMIT %(limit)s
-""").unprepared.all(_invoice_of)
+list_all_invoices = newest_rows("invoices_invoices", columns=COLUMNS, only="number IS NOT NULL").all(_invoice_of)
 
 
 # Holds the counter of a series until the transaction ends, without incrementing it.
@@ -266,9 +259,7 @@ mark_uncollectible = query("""
 _DUE = """
     status = 'open' AND stage = %(stage)s AND due_at <= %(due)s AND coalesce(counted_from, due_at) <= %(due)s
 """
-list_due = query(f"""
-    SELECT account_id, id FROM invoices_invoices WHERE {_DUE} ORDER BY due_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_due = due_rows("invoices_invoices", by="due_at", at="due", only=_DUE).all(tuple[UUID, UUID])
 advance = query(f"""
     WITH due AS (
         SELECT id FROM invoices_invoices

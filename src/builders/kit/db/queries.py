@@ -129,6 +129,73 @@ class Statement:
 
 
 query = Statement
+# What the functions below have made: they find rows of all accounts, so all shards are asked.
+FINDERS: dict[str, LiteralString] = {}
+
+
+def due_rows(
+    table: LiteralString,
+    *,
+    by: LiteralString,
+    at: LiteralString = "now",
+    columns: LiteralString = "account_id, id",
+    only: LiteralString = "true",
+) -> Statement:
+    """Return a statement that finds rows whose time `by` has come, the oldest first; `at` names its parameter."""
+    return _finder(
+        table,
+        f"SELECT {columns} FROM {table} WHERE {by} <= %({at})s AND {only} ORDER BY {by} LIMIT %(limit)s",
+    )
+
+
+def accounts_with(table: LiteralString, *, only: LiteralString = "true") -> Statement:
+    """Return a statement that finds accounts with such rows, by their ids `after` one."""
+    return _finder(
+        table,
+        f"""
+        SELECT account_id FROM {table} WHERE {only} AND account_id > %(after)s
+        GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
+        """,
+    )
+
+
+def stale_rows(
+    table: LiteralString,
+    *,
+    sealed: LiteralString,
+    key: LiteralString,
+    after: LiteralString,
+    columns: LiteralString,
+) -> Statement:
+    """Return a statement that finds rows that another than the first secret key sealed, by their keys."""
+    return _finder(
+        table,
+        f"""
+        SELECT {columns} FROM {table}
+        WHERE substr({sealed}, 1, octet_length(%(header)s::bytea)) <> %(header)s AND ({key}) > ({after})
+        ORDER BY {key} LIMIT %(limit)s
+        """,
+    )
+
+
+def newest_rows(
+    table: LiteralString, *, columns: LiteralString, by: LiteralString = "id", only: LiteralString = "true"
+) -> Statement:
+    """Return a statement that lists the newest rows of an account or of all, in any status, for the operator."""
+    return _finder(
+        table,
+        f"""
+        SELECT {columns} FROM {table}
+        WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+          AND (%(status)s::text IS NULL OR status = %(status)s) AND {only}
+        ORDER BY {by} DESC LIMIT %(limit)s
+        """,
+    ).unprepared  # a generic plan fits no combination of the filters
+
+
+def _finder(table: LiteralString, text: LiteralString) -> Statement:
+    FINDERS[f"{table} {len(FINDERS)}"] = text
+    return Statement(text)
 
 
 def account_lock(name: str) -> Query[None]:

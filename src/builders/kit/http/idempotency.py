@@ -27,6 +27,7 @@ from pydantic_core import PydanticUndefined
 from starlette.responses import Response
 
 from builders.kit.callers import Caller
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database, before_commit
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Invalid, Problem
 from builders.kit.marks import Mark
@@ -111,16 +112,8 @@ RENEW = """
     UPDATE kit_idempotency AS renewed SET lease_until = statement_timestamp() + %(lease)s FROM held
     WHERE renewed.account_id = %(account_id)s AND renewed.key = held.key
 """
-# By the age of the last row of the batch: the place of a row (ctid) does not identify it in a sharded database.
-PRUNE = """
-    DELETE FROM kit_idempotency WHERE claimed_at <= (
-        SELECT max(claimed_at) FROM (
-            SELECT claimed_at FROM kit_idempotency WHERE claimed_at < %(expired)s
-            ORDER BY claimed_at LIMIT %(batch)s
-        ) AS oldest
-    )
-"""
-PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
+
+old_rows.declare("kit_idempotency", key="account_id, key", age="claimed_at", after=RETENTION)
 
 
 class SelectingHeader(NamedTuple):
@@ -309,13 +302,6 @@ async def claim(
         selecting.require_replayable(first_role, role)
     replay = Response(kept, status, {**headers, "Idempotent-Replayed": "true"})
     return Claim(account_id=caller.account_id, key=key, fence=0, replay=replay)
-
-
-async def prune(conn: Conn, *, batch_size: int = PRUNE_BATCH) -> None:
-    """Delete keys older than a day."""
-    batch = {"expired": clock.now() - RETENTION, "batch": batch_size}
-    while (await conn.execute(PRUNE, batch)).rowcount >= batch_size:  # more if several have the same age
-        pass
 
 
 def _fingerprint(request: Request, body: Any) -> bytes:

@@ -24,11 +24,9 @@ from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-from builders.kit.db import notifications, partitions
+from builders.kit.db import notifications, old_rows, partitions
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.http import idempotency
-from builders.kit.limits import shared_quota
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -348,13 +346,19 @@ async def _retry_job(job: Job) -> None:
 @app.periodic(cron="17 * * * *")
 @app.task(name="kit.run_maintenance", queueing_lock="kit.run_maintenance", pass_context=True)
 async def run_maintenance(context: JobContext, timestamp: int) -> None:
-    """Create and drop partitions; delete expired idempotency keys, ended windows of limits and failed jobs."""
+    """Create and drop partitions; delete failed jobs."""
     del timestamp
     async with database(context).connection() as conn:
-        await idempotency.prune(conn)
-        await shared_quota.prune(conn)
         await prune_failed(conn)
         await partitions.rotate_partitions(conn, settings(context))
+
+
+@app.periodic(cron="*/5 * * * *")
+@app.task(name="kit.delete_old_rows", queue=LONG, queueing_lock="kit.delete_old_rows", pass_context=True)
+async def delete_old_rows(context: JobContext, timestamp: int) -> None:
+    """Delete the rows that are old by the declaration of their table."""
+    del timestamp
+    await old_rows.delete(database(context))
 
 
 async def prune_failed(conn: Conn, *, batch_size: int = PRUNE_BATCH_SIZE) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 
 import psycopg
 
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
 from builders.kit.db.queries import query
@@ -25,7 +26,6 @@ PORTIONS = 20  # of a quota
 FIRST_PORTIONS = 100  # the first one of a process: a client may send it only a few requests
 TIMEOUT_S = 1.0  # in the queue, and again for the statement
 RETRY_INTERVAL = timedelta(seconds=5)  # without a statement after a failure
-PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
 
 # The time is that of the calling process: clocks can differ by some seconds. A window with an impossibly late end
 # begins again, so that a process with a wrong clock has no lasting effect. `excluded` has a new window, and the
@@ -57,12 +57,8 @@ reserve = query(
     RETURNING policy, subject, granted, greatest(0, quota - used) AS ungranted, ends_at
     """
 )
-PRUNE = """
-    DELETE FROM kit_quotas WHERE ends_at < %(now)s AND (policy, subject) IN (
-        SELECT policy, subject FROM kit_quotas WHERE ends_at < %(now)s LIMIT %(batch)s
-    )
-"""
 
+old_rows.declare("kit_quotas", key="policy, subject", age="ends_at", after=timedelta())
 _log = log.get_logger()
 
 
@@ -142,13 +138,6 @@ class SharedQuota(AbstractAsyncContextManager["SharedQuota"]):
             window.ends = clock.monotonic() + min(left_s, policy.window_s)
         finally:
             window.pending_grant = None
-
-
-async def prune(conn: Conn, *, batch_size: int = PRUNE_BATCH) -> None:
-    """Delete windows that have ended."""
-    batch = {"now": clock.now(), "batch": batch_size}
-    while (await conn.execute(PRUNE, batch)).rowcount == batch_size:
-        pass
 
 
 async def _reserve(conn: Conn, requests: Sequence[Request]) -> Sequence[Grant]:

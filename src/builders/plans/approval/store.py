@@ -9,7 +9,8 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import accounts_with, query
+from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.plans.approval.policy import DEFAULT, POLICY, ApprovalPolicy
 from builders.plans.approval.records import ApprovalRequest, Decision, Proposal, Verdict
@@ -175,10 +176,9 @@ mark_mailed = query("""
         WHERE account_id = %(account_id)s AND mailed AND notified_at > %(since)s
     ) < %(limit)s
 """).changes()
-list_unmailed = query("""
-    SELECT DISTINCT account_id FROM plans_approval_requests
-    WHERE mailed IS NULL AND notified_at > %(since)s LIMIT %(limit)s
-""").scalars(UUID)
+list_unmailed = accounts_with(
+    "plans_approval_requests", only="mailed IS NULL AND notified_at > %(since)s"
+).scalars(UUID, after=ids.NIL)
 mark_summarized = query("""
     UPDATE plans_approval_requests SET mailed = false
     WHERE account_id = %(account_id)s AND mailed IS NULL AND notified_at > %(since)s
@@ -199,13 +199,3 @@ list_requests = query("""
     )
     ORDER BY requested_at DESC LIMIT %(limit)s
 """).all(ApprovalRequest)
-# A decision that a promotion used stays for as long as its plan.
-prune = query("""
-    WITH decision AS (
-        DELETE FROM plans_approval_decisions
-        WHERE decided_at < CASE WHEN used_by IS NULL THEN %(before)s ELSE %(used_before)s::timestamptz END
-    ), amount AS (
-        DELETE FROM plans_approval_amounts WHERE promoted_at < %(before)s
-    )
-    DELETE FROM plans_approval_requests WHERE requested_at < %(before)s
-""").run()

@@ -10,7 +10,8 @@ from psycopg.rows import class_row, dict_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import constructor, query
+from builders.kit.db.queries import accounts_with, constructor, query
+from builders.kit.values import ids
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.store.filters import HELD, MATCHES, filter_parameters
 from builders.portfolio.domains.today import Today
@@ -255,10 +256,9 @@ def _stored(installment: Installment) -> Mapping[str, Any]:
 
 
 # The portfolios with sales whose day can have come, wherever they are.
-list_due_accounts = query("""
-    SELECT DISTINCT account_id FROM portfolio_finance_sales
-    WHERE awaits_day AND voided_at IS NULL AND sold_on <= %(until)s
-""").scalars(UUID)
+list_due_accounts = accounts_with(
+    "portfolio_finance_sales", only="awaits_day AND voided_at IS NULL AND sold_on <= %(until)s"
+).scalars(UUID, after=ids.NIL, limit=None)
 list_due = query("""
     SELECT DISTINCT domain_id FROM portfolio_finance_sales
     WHERE account_id = %(account_id)s AND awaits_day AND voided_at IS NULL AND sold_on <= %(until)s

@@ -48,7 +48,6 @@ MAX_RESULTS = maximums.declare_kept(
     of="portfolio",
     counts="Results of rows of its newest imports, each day; an import that can be undone is kept.",
 )
-RETENTION = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,12 +239,7 @@ async def abandon_part(conn: Conn, *, part: Part) -> None:
 
 
 async def prune_imports(conn: Conn) -> bool:
-    """Delete a batch of expired imports and of those above MAX_RESULTS, with their rows.
-
-    Return whether more may remain.
-    """
-    if await runs.prune_runs(conn, kinds=[WorkKind.IMPORT], retention=RETENTION):
-        return True
+    """Delete a batch of imports above MAX_RESULTS, with their rows; return whether more may remain."""
     return await runs.prune_oldest(
         conn, kind=WorkKind.IMPORT, name="rows_done", most=MAX_RESULTS, kept=UNDO_PERIOD
     )

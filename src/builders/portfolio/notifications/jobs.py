@@ -85,11 +85,3 @@ async def deliver_account_notices(context: JobContext, account_id: str) -> None:
     await time_slices.repeat(
         context, partial(delivery.deliver, keyring=queue.keyring(context), account_id=UUID(account_id))
     )
-
-
-@queue.app.periodic(cron="53 4 * * *")
-@queue.app.task(name="portfolio.prune_notices", queueing_lock="portfolio.prune_notices", pass_context=True)
-async def prune_notices(context: JobContext, timestamp: int) -> None:
-    """Delete old notices, and the keys that decide that none is made twice."""
-    del timestamp
-    await notices.prune_notices(queue.database(context))

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
@@ -52,6 +53,13 @@ from builders.webhooks.records import AttemptedDelivery
 
 RETENTION = timedelta(days=180)
 KEY_RETENTION = timedelta(days=90)  # after the expiry; longer than MIN_DAYS and the retention of events
+old_rows.declare("portfolio_notifications_notices", key="account_id, id", age="created_at", after=RETENTION)
+old_rows.declare(
+    "portfolio_notifications_keys",
+    key="account_id, member_id, kind, subject_id, due_on, days",
+    age="due_on",
+    after=KEY_RETENTION.days,
+)
 _EVENTS: Mapping[str, Event] = {UPCOMING: RENEWAL_UPCOMING, OVERDUE: RENEWAL_OVERDUE}
 
 
@@ -239,16 +247,6 @@ async def add_sample(conn: Conn, *, account_id: UUID, member_id: UUID) -> UUID:
     )
     await store.insert_notices(conn, new=[sample], now=now)
     return notice_id
-
-
-async def prune_notices(database: Database) -> None:
-    """Delete notices past their retention, and keys of expiries past which no notice is made."""
-    now, has_more = clock.now(), True
-    while has_more:
-        async with database.transaction() as conn:
-            notices = await store.prune_notices(conn, before=now - RETENTION)
-            keys = await store.prune_keys(conn, before=(now - KEY_RETENTION).date())
-            has_more = max(notices, keys) >= store.PRUNE_BATCH
 
 
 async def send_samples(

@@ -10,11 +10,10 @@ from uuid import UUID
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import constructor, query
+from builders.kit.db.queries import accounts_with, constructor, query
 from builders.kit.values.money import Money
 from builders.portfolio.notifications.records import NewNotice, Notice
 
-PRUNE_BATCH = 5000
 MAX_ACCOUNTS = 500  # for whom jobs are enqueued in one transaction
 
 # The keys decide; two jobs insert them in the same order and so do not block each other.
@@ -127,10 +126,9 @@ acknowledge = query(f"""
 """).count()
 
 
-list_due_accounts = query("""
-    SELECT DISTINCT account_id FROM portfolio_notifications_notices
-    WHERE email_at <= %(now)s AND account_id > %(after)s ORDER BY account_id LIMIT %(limit)s
-""").scalars(UUID, limit=MAX_ACCOUNTS)
+list_due_accounts = accounts_with("portfolio_notifications_notices", only="email_at <= %(now)s").scalars(
+    UUID, limit=MAX_ACCOUNTS
+)
 
 
 # Marks those whose email is due as emailed.
@@ -151,7 +149,7 @@ list_run = query("""
     SELECT run.account_id FROM portfolio_notifications_runs AS run
     JOIN unnest(%(account_ids)s::uuid[], %(days)s::date[]) AS portfolio (account_id, today)
       ON portfolio.account_id = run.account_id
-    WHERE run.run_on >= portfolio.today
+    WHERE run.account_id = ANY(%(account_ids)s::uuid[]) AND run.run_on >= portfolio.today
 """).set_of(UUID)
 record_run = query("""
     INSERT INTO portfolio_notifications_runs (account_id, run_on) VALUES (%(account_id)s, %(today)s)
@@ -167,20 +165,6 @@ delete_member = query("""
     DELETE FROM portfolio_notifications_notices
     WHERE account_id = %(account_id)s AND member_id = %(member_id)s
 """).run()
-
-
-prune_notices = query("""
-    DELETE FROM portfolio_notifications_notices WHERE (account_id, id) IN (
-        SELECT account_id, id FROM portfolio_notifications_notices
-        WHERE created_at < %(before)s LIMIT %(batch)s
-    )
-""").count(batch=PRUNE_BATCH)
-prune_keys = query("""
-    DELETE FROM portfolio_notifications_keys WHERE (account_id, member_id, kind, subject_id, due_on, days) IN (
-        SELECT account_id, member_id, kind, subject_id, due_on, days FROM portfolio_notifications_keys
-        WHERE due_on < %(before)s LIMIT %(batch)s
-    )
-""").count(batch=PRUNE_BATCH)
 
 
 find_settings = query("""

@@ -30,19 +30,6 @@ async def schedule_syncs(context: JobContext, timestamp: int) -> None:
             after = await inventory_sync.schedule_syncs(conn, after=after)
 
 
-@queue.app.periodic(cron="41 4 * * *")
-@queue.app.task(
-    name="portfolio.prune_registrar_runs",
-    queue=queue.LONG,
-    queueing_lock="portfolio.prune_registrar_runs",
-    pass_context=True,
-)
-async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
-    """Delete runs that are older than 90 days, and connections that were disconnected 90 days ago."""
-    del timestamp
-    await time_slices.repeat(context, parts.prune_runs)
-
-
 @dispatcher.subscribe("portfolio.sync.completed", name="portfolio.detect_drift")
 async def detect_drift(conn: Conn, event: PublishedEvent) -> None:
     """Enqueue the comparison of a portfolio whose registrars were synced."""

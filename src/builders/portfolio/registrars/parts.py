@@ -29,8 +29,6 @@ from builders.portfolio.runs.records import NewPart, Part, PartError, PartState,
 from builders.portfolio.runs.work import Tools
 
 KINDS = (WorkKind.SYNC, WorkKind.BILLING, WorkKind.INVENTORY)
-RETENTION = timedelta(days=90)
-PRUNED_CONNECTIONS = 100  # of one statement
 # Places of one registrar, and of one portfolio, in a worker: one that hangs leaves the others of the lane free.
 PLACES = 8
 # Of all base URLs that users set: any account can add some with a test key, and production keeps the other half.
@@ -103,13 +101,6 @@ async def get_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> Run:
     if run is None:
         raise RunNotFound
     return run
-
-
-async def prune_runs(conn: Conn) -> bool:
-    """Delete a batch of expired runs and of old, disconnected connections; return whether more may remain."""
-    has_more = await runs.prune_runs(conn, kinds=[*KINDS, WorkKind.PUSH], retention=RETENTION)
-    pruned = await store.prune(conn, before=clock.now() - RETENTION, limit=PRUNED_CONNECTIONS)
-    return has_more or pruned == PRUNED_CONNECTIONS
 
 
 async def list_places(conn: Conn, *, account_id: UUID, subject_id: UUID) -> Mapping[str, int]:

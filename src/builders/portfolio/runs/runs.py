@@ -15,6 +15,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from pydantic_core import to_jsonable_python
 
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
@@ -35,6 +36,15 @@ JOB = "portfolio.run_part"  # the task; it does what `work.declare` declares for
 IDLE = timedelta(minutes=10)  # without progress; then the job of a part may be lost
 RESUMED = 500  # parts of one transaction
 PRUNED = 20  # runs of one statement: an import has up to 100,000 rows
+old_rows.declare("portfolio_runs", key="account_id, id", age="created_at", after=timedelta(days=90), batch=PRUNED)
+old_rows.declare(
+    "portfolio_runs",
+    key="account_id, id",
+    age="created_at",
+    after=timedelta(days=30),
+    only="kind = 'import'",
+    batch=PRUNED,
+)
 _POLL_S, _MAX_POLL_S = 0.05, 0.5
 _INTERNAL = frozenset({WorkKind.IMPORT, WorkKind.UNDO})  # send nothing to others
 
@@ -237,11 +247,6 @@ async def resume_parts(
     for account_id, kind, subject_id in found:
         await enqueue(conn, account_id=account_id, kind=WorkKind(kind), subject_id=subject_id)
     return found[-1] if len(found) == RESUMED else None
-
-
-async def prune_runs(conn: Conn, *, kinds: Collection[WorkKind], retention: timedelta) -> bool:
-    """Delete a batch of old runs of some kinds; return whether more may remain."""
-    return await store.prune(conn, kinds=list(kinds), before=clock.now() - retention, limit=PRUNED) == PRUNED
 
 
 async def prune_oldest(conn: Conn, *, kind: WorkKind, name: str, most: int, kept: timedelta) -> bool:

@@ -195,12 +195,6 @@ list_idle = query("""
       AND state IN ('queued', 'running')
     ORDER BY account_id, kind, subject_id LIMIT %(limit)s
 """).all(tuple[UUID, str, UUID])
-prune = query("""
-    DELETE FROM portfolio_runs WHERE (account_id, id) IN (
-        SELECT account_id, id FROM portfolio_runs
-        WHERE created_at < %(before)s AND kind = ANY(%(kinds)s::text[]) LIMIT %(limit)s
-    )
-""").count()
 # Those that have ended, and that newer runs with more than this sum of a count follow.
 prune_oldest = query("""
     DELETE FROM portfolio_runs WHERE (account_id, id) IN (

@@ -10,6 +10,7 @@ from builders.identity import accounts as identity_accounts, people
 from builders.identity.errors import EmailUnverified
 from builders.identity.records import Account, AuditAction
 from builders.kit.callers import Caller
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
@@ -63,6 +64,8 @@ from builders.portfolio.team.roles import list_permissions, may_assign
 JOIN_PATH = "/v1/portfolio/team/join"
 TOKEN_BYTES = 32
 RETENTION_AFTER_EXPIRY = timedelta(days=90)
+old_rows.declare("portfolio_team_invites", key="account_id, id", age="expires_at", after=RETENTION_AFTER_EXPIRY)
+old_rows.declare("portfolio_team_tokens", key="token_hash", age="expires_at", after=RETENTION_AFTER_EXPIRY)
 _PURPOSE = "portfolio team invite"
 
 
@@ -390,7 +393,8 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
     Raise TokenInvalid, InviteAddressMismatch, EmailUnverified, InviteUsed, InviteEnded. An invitation that the
     caller accepted before is returned again.
     """
-    invitation = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
+    found = await store.find_token(conn, hashes=keyring.hashes(_PURPOSE, token))
+    invitation = found and await store.find_invite(conn, account_id=found[0], invite_id=found[1])
     if invitation is None:
         raise TokenInvalid("There is no invitation with this token.", next_action="Ask for a new invitation.")
     owners = await identity_accounts.load_real_accounts(conn, account_ids=[invitation.account_id])
@@ -466,11 +470,6 @@ async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) ->
         raise InviteUsed("You have left the team since.")
     account = await identity_accounts.get_account(conn, account_id=access.member_id)
     return access, show_member(member, account)
-
-
-async def prune_invites(conn: Conn) -> None:
-    """Delete invitations 90 days after they expired."""
-    await store.prune_invites(conn, before=clock.now() - RETENTION_AFTER_EXPIRY)
 
 
 def _event_data(invitation: Invite) -> InviteData:

@@ -124,8 +124,8 @@ upsert_invite = query(f"""
         DELETE FROM portfolio_team_tokens AS token USING invite
         WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
     ), token AS (
-        INSERT INTO portfolio_team_tokens (token_hash, account_id, invite_id)
-        SELECT %(token_hash)s, account_id, id FROM invite
+        INSERT INTO portfolio_team_tokens (token_hash, account_id, invite_id, expires_at)
+        SELECT %(token_hash)s, account_id, id, expires_at FROM invite
     )
     SELECT {INVITE_COLUMNS} FROM invite
 """).only(Invite)
@@ -138,20 +138,11 @@ list_invites = query(f"""
 find_invite = query(f"""
     SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE account_id = %(account_id)s AND id = %(invite_id)s
 """).one(Invite)
-find_invite_by_token = query(f"""
-    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE (account_id, id) = (
-        SELECT account_id, invite_id FROM portfolio_team_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
-    )
-""").one(Invite)
+find_token = query("""
+    SELECT account_id, invite_id FROM portfolio_team_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
+""").one(tuple[UUID, UUID])
 # Needs the team's lock.
 end_invite = query("""
     UPDATE portfolio_team_invites SET ended_at = %(now)s, accepted_by = %(accepted_by)s
     WHERE account_id = %(account_id)s AND id = %(invite_id)s AND ended_at IS NULL
-""").run()
-prune_invites = query("""
-    WITH invite AS (
-        DELETE FROM portfolio_team_invites WHERE expires_at < %(before)s RETURNING account_id, id
-    )
-    DELETE FROM portfolio_team_tokens AS token USING invite
-    WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
 """).run()

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, query
 from builders.portfolio.transfers.records import CodeDelivery, CodeRequest, Known, Move, MoveState, Observation
 
 COLUMNS = """
@@ -122,10 +122,9 @@ finish_code_request = query("""
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
 """).run()
 # Claimed rows are due again after a time.
-list_due = query("""
-    SELECT account_id, domain_id FROM portfolio_transfers WHERE next_check_at <= %(now)s
-    ORDER BY next_check_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_due = due_rows("portfolio_transfers", by="next_check_at", columns="account_id, domain_id").all(
+    tuple[UUID, UUID]
+)
 claim = query("""
     WITH due AS (
         SELECT domain_id FROM portfolio_transfers

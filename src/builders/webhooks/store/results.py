@@ -126,7 +126,8 @@ DISABLE = """
         disabled_reason = CASE WHEN is_gone THEN 'gone' ELSE 'failing' END
     FROM unnest(%(account_id)s::uuid[], %(id)s::uuid[], %(url)s::text[], %(is_gone)s::boolean[])
          AS tried (account_id, id, url, is_gone)
-    WHERE destination.account_id = tried.account_id AND destination.id = tried.id AND destination.url = tried.url
+    WHERE destination.account_id = ANY(%(account_id)s::uuid[]) AND destination.account_id = tried.account_id
+      AND destination.id = tried.id AND destination.url = tried.url
       AND destination.enabled AND (is_gone OR destination.failing_since <= %(failing_before)s)
     RETURNING destination.account_id, destination.id, label, destination.url, enabled, events, disabled_reason
 """

@@ -5,7 +5,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from builders.kit.db.columns import columns_of, settings_of, typed_columns_of
-from builders.kit.db.queries import account_lock, constructor, query
+from builders.kit.db.queries import account_lock, constructor, due_rows, query
 from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.portfolio.domains.lifecycle import state_of
@@ -237,10 +237,7 @@ count_tags = query("""
     ) AS frequent
     ORDER BY tag
 """).all(UsedTag)
-list_due = query(f"""
-    SELECT account_id, {COLUMNS} FROM portfolio_domains WHERE lifecycle_due_at <= %(now)s
-    ORDER BY lifecycle_due_at LIMIT %(limit)s
-""").all(_owned)
+list_due = due_rows("portfolio_domains", by="lifecycle_due_at", columns=f"account_id, {COLUMNS}").all(_owned)
 
 
 # All of an account, whatever their time: another time zone moves the end of each state.

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows, query
 
 POSTPONE = """
     UPDATE portfolio_domains AS domain SET rdap_due_at = later.due_at, rdap_failures = later.failures
@@ -43,12 +43,11 @@ class Later:
 
 
 # The conditions are those of the index portfolio_domains_rdap.
-list_due = query("""
-    SELECT account_id, id FROM portfolio_domains
-    WHERE rdap_due_at <= %(now)s AND connection_id IS NULL
-      AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired')
-    ORDER BY rdap_due_at LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_due = due_rows(
+    "portfolio_domains",
+    by="rdap_due_at",
+    only="connection_id IS NULL AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired')",
+).all(tuple[UUID, UUID])
 # Those that no other worker has claimed meanwhile. Claimed rows fall due again by themselves.
 claim = query("""
     UPDATE portfolio_domains AS domain SET rdap_due_at = %(due_at)s

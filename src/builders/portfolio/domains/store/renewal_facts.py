@@ -4,7 +4,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from builders.kit.db.queries import query
+from builders.kit.db.queries import accounts_with, query
 from builders.portfolio.domains.records import ExpiringDomain, RenewalSum
 from builders.portfolio.domains.store.filters import (
     EXPIRY_DAY,
@@ -64,7 +64,4 @@ list_median_prices = query("""
 
 
 # By an index alone.
-list_portfolios = query("""
-    SELECT account_id FROM portfolio_domains WHERE account_id > %(after)s
-    GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
-""").scalars(UUID)
+list_portfolios = accounts_with("portfolio_domains").scalars(UUID)

@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import accounts_with, query
+from builders.kit.values import ids
 from builders.portfolio.ledger.records import EURO, OwnRate
 from builders.portfolio.ledger.store.copies import OUTDATED
 
@@ -144,7 +145,9 @@ convert_entries = query(f"""
 """).scalar(UUID, euro=EURO)
 
 
-list_awaiting = query("SELECT DISTINCT account_id FROM portfolio_ledger_entries WHERE awaits_rates").scalars(UUID)
+list_awaiting = accounts_with("portfolio_ledger_entries", only="awaits_rates").scalars(
+    UUID, after=ids.NIL, limit=None
+)
 is_quoted = query("""
     SELECT EXISTS (
         SELECT FROM portfolio_ledger_rates

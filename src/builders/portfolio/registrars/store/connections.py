@@ -9,9 +9,10 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
+from builders.kit.db import old_rows
 from builders.kit.db.columns import columns_of
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import account_lock, constructor, query
+from builders.kit.db.queries import account_lock, constructor, query, stale_rows
 from builders.kit.values import clock
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, CredentialHint
 
@@ -111,22 +112,18 @@ disconnect = query(f"""
 
 
 # Domains and inventory no longer refer to them. A name that is used again gets a new row.
-prune = query("""
-    WITH pruned AS (
-        DELETE FROM portfolio_registrars_connections WHERE disconnected_at < %(before)s AND (account_id, id) IN (
-            SELECT account_id, id FROM portfolio_registrars_connections AS old
-            WHERE disconnected_at < %(before)s AND NOT EXISTS (
-                SELECT FROM portfolio_registrars_holdings AS held
-                WHERE held.account_id = old.account_id AND held.connection_id = old.id
-            )
-            LIMIT %(limit)s
-        ) RETURNING account_id, id
-    ), snapshot AS (
-        DELETE FROM portfolio_registrars_snapshots AS snapshot USING pruned
-        WHERE snapshot.account_id = pruned.account_id AND snapshot.connection_id = pruned.id
-    )
-    SELECT count(*) FROM pruned
-""").value(int)
+old_rows.declare(
+    "portfolio_registrars_connections",
+    key="account_id, id",
+    age="disconnected_at",
+    after=timedelta(days=90),
+    only="""NOT EXISTS (
+        SELECT FROM portfolio_registrars_holdings AS held
+        WHERE held.account_id = portfolio_registrars_connections.account_id
+          AND held.connection_id = portfolio_registrars_connections.id
+    )""",
+    batch=100,
+)
 # Call it before a statement that locks domains, as a disconnection does.
 # A batch of a sync locks the connection against a disconnection, and not against updates of its status.
 lock_connected = query("""
@@ -168,12 +165,13 @@ find_credentials = query("""
 
 
 # Those whose seal does not begin with `header`.
-list_stale_credentials = query("""
-    SELECT account_id, id, credentials FROM portfolio_registrars_connections
-    WHERE (account_id, id) > (%(after_account)s::uuid, %(after_id)s::uuid) AND credentials IS NOT NULL
-      AND substr(credentials, 1, octet_length(%(header)s::bytea)) <> %(header)s
-    ORDER BY account_id, id LIMIT %(limit)s
-""").all(SealedCredentials)
+list_stale_credentials = stale_rows(
+    "portfolio_registrars_connections",
+    sealed="credentials",
+    key="account_id, id",
+    after="%(after_account)s::uuid, %(after_id)s::uuid",
+    columns="account_id, id, credentials",
+).all(SealedCredentials)
 
 
 # Compares the bytes: credentials that were changed concurrently stay.
