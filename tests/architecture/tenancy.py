@@ -26,9 +26,6 @@ CROSSING: Mapping[str, str] = {
     "portfolio_renewals_tokens: the foreign key to portfolio_renewals_calendars (account_id, member_id)": _LOOK_UP,
     "profile_tokens: the foreign key to profile_profiles (account_id)": _LOOK_UP,
     "aliases_links: the foreign key to aliases_destinations (account_id, email)": _LOOK_UP,
-    "invoices_numbers: the trigger invoices_keep_number uses invoices_invoices": (
-        "falls away: a number that no invoice has leads to nothing, and invoices are kept by their own trigger"
-    ),
     "aliases: the column changed_in has ids of transactions": (
         "falls away with `builders aliases export --since`: then the mail server asks (decision 0031)"
     ),

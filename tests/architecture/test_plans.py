@@ -9,6 +9,7 @@ STORE = "builders/webhooks/store/deliveries.py"  # the constants are those of th
 
 # Statements that may be prepared, with the reason.
 PLANNED_ONCE = {
+    "builders/kit/db/queries.py:FINDERS": "`newest_rows` returns a statement that is not prepared",
     "builders/portfolio/renewals/store.py:DUE": "it is a part of SUM_DUE, which is not prepared",
     "builders/mail/store.py:FINISH": "it finds one message by its key",
     "builders/webhooks/store/deliveries.py:requeue_many": "it scans the deliveries of a destination",

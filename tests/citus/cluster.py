@@ -28,26 +28,6 @@ PLACEMENT = """
 """
 SHARD = "SELECT %s || '_' || get_shard_id_for_distribution_column(%s, %s::text)"
 LIMITS = sessions.parameters_of(Settings(data_dir=Path("unused")))
-# What a distributed table cannot have: triggers, and SET NULL in a key with the account.
-DROP_REFUSED = """
-    DO $$ DECLARE found record; BEGIN
-        FOR found IN
-            SELECT tgname AS name, tgrelid::regclass AS source, 'TRIGGER' AS kind FROM pg_trigger
-            JOIN pg_class ON pg_class.oid = tgrelid
-            WHERE NOT tgisinternal AND tgparentid = 0 AND relnamespace = 'public'::regnamespace
-                AND relname NOT LIKE 'procrastinate%'
-            UNION ALL
-            SELECT conname, conrelid::regclass, 'KEY' FROM pg_constraint
-            WHERE confdelsetcols IS NOT NULL AND conparentid = 0
-        LOOP
-            IF found.kind = 'KEY' THEN
-                EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', found.source, found.name);
-            ELSE
-                EXECUTE format('DROP TRIGGER %I ON %s', found.name, found.source);
-            END IF;
-        END LOOP;
-    END $$
-"""
 
 
 def list_nodes(url: str) -> list[tuple[str, int]]:
@@ -97,18 +77,11 @@ def distribute(conninfo: str) -> int:
     return len(steps)
 
 
-def migrate(conninfo: str) -> None:
-    """Apply the migrations, without what is not mended yet (tests/architecture/test_sharding.py)."""
-    migrations.migrate(conninfo)
-    with psycopg.connect(conninfo, autocommit=True) as conn:
-        conn.execute(DROP_REFUSED)
-
-
 @contextmanager
 def distributed_database(url: str) -> Iterator[str]:
     """Create a database with the distributed schema."""
     with empty_database(url) as conninfo:
-        migrate(conninfo)
+        migrations.migrate(conninfo)
         distribute(conninfo)
         yield conninfo
 

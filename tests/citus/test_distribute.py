@@ -35,7 +35,7 @@ FALLS_AWAY = {"invoices_numbers", "portfolio_renewals_tokens", "profile_tokens",
 def migrated(empty: str, plain_environment: pytest.MonkeyPatch) -> str:
     """Return a migrated database of a cluster that is not distributed, also for commands."""
     plain_environment.setenv("BUILDERS_DATABASE_URL", empty)
-    cluster.migrate(empty)
+    migrations.migrate(empty)
     return empty
 
 

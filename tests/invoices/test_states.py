@@ -86,39 +86,32 @@ async def test_any_sequence_keeps_the_transitions_and_the_balance(
         assert any(PUBLISHED.get(name) is invoice.status for name in names)
 
 
-CHANGES = [
-    "UPDATE invoices_invoices SET amount_paid = 0 WHERE id = %s",
-    "UPDATE invoices_invoices SET status = 'open', paid_at = NULL WHERE id = %s",
-    "UPDATE invoices_invoices SET status = 'void', voided_at = paid_at, paid_at = NULL WHERE id = %s",
-    "UPDATE invoices_invoices SET stage = 3 WHERE id = %s",
-    "UPDATE invoices_invoices SET payment_reference = 'x' WHERE id = %s",
-    "DELETE FROM invoices_invoices WHERE id = %s",
-    "UPDATE invoices_lines SET amount = 0 WHERE invoice_id = %s",
-    "DELETE FROM invoices_lines WHERE invoice_id = %s",
-    "UPDATE invoices_payments SET amount = 1 WHERE invoice_id = %s",
-    "DELETE FROM invoices_payments WHERE invoice_id = %s",
-    "DELETE FROM invoices_numbers WHERE invoice_id = %s",
-    "UPDATE invoices_numbers SET number = 'INV-0' WHERE invoice_id = %s",
-    ("DELETE FROM invoices_credit WHERE account_id = (SELECT account_id FROM invoices_invoices WHERE id = %s)"),
+PAID = [
+    "UPDATE invoices_invoices SET status = 'open' WHERE id = %s",
+    "UPDATE invoices_invoices SET status = 'void', voided_at = paid_at WHERE id = %s",
+    "UPDATE invoices_invoices SET amount_paid = 3 WHERE id = %s",
+    "UPDATE invoices_invoices SET credit_applied = 1 WHERE id = %s",
 ]
 ISSUED = [
-    "UPDATE invoices_invoices SET total = 1, subtotal = 1 WHERE id = %s",
-    "UPDATE invoices_invoices SET number = 'INV-0' WHERE id = %s",
-    "UPDATE invoices_invoices SET buyer = '{}' WHERE id = %s",
-    "UPDATE invoices_invoices SET due_at = issued_at WHERE id = %s",
-    "UPDATE invoices_invoices SET is_test = true WHERE id = %s",
-    "UPDATE invoices_invoices SET credit_applied = 1 WHERE id = %s",
+    "UPDATE invoices_invoices SET status = 'draft' WHERE id = %s",
+    "UPDATE invoices_invoices SET number = NULL WHERE id = %s",
+    "UPDATE invoices_invoices SET buyer = NULL WHERE id = %s",
+    "UPDATE invoices_invoices SET amount_paid = 11.01 WHERE id = %s",
+    "UPDATE invoices_invoices SET credit_applied = -1 WHERE id = %s",
+    "UPDATE invoices_invoices SET tax_total = tax_total + 1 WHERE id = %s",
+    "UPDATE invoices_invoices SET status = 'paid', paid_at = due_at WHERE id = %s",
+]
+NAMED = [
+    "UPDATE invoices_invoices SET total = 1, subtotal = 1, tax_total = 0 WHERE id = %s",
+    "UPDATE invoices_invoices SET currency = 'EUR' WHERE id = %s",
     "DELETE FROM invoices_invoices WHERE id = %s",
-    "UPDATE invoices_lines SET description = 'x' WHERE invoice_id = %s",
-    (
-        "INSERT INTO invoices_lines SELECT account_id, id, 9, id, '', id, 1, 1, 1, 0, due_at "
-        "FROM invoices_invoices WHERE id = %s"
-    ),
+    "UPDATE invoices_lines SET invoice_total = 12 WHERE invoice_id = %s",
+    "UPDATE invoices_lines SET invoice_id = id WHERE invoice_id = %s",
 ]
 
 
-@pytest.mark.parametrize("statement", CHANGES)
-async def test_a_paid_invoice_cannot_be_changed(
+@pytest.mark.parametrize("statement", PAID)
+async def test_the_database_refuses_other_money_of_a_paid_invoice(
     conn: Conn, database: Database, alice: Person, statement: str
 ) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
@@ -131,39 +124,26 @@ async def test_a_paid_invoice_cannot_be_changed(
             reference="R",
             amount=usd("11.00"),
         )
-    with pytest.raises(psycopg.errors.RestrictViolation):
+    with pytest.raises(psycopg.errors.CheckViolation):
         await conn.execute(statement.encode(), [invoice.id])
 
 
 @pytest.mark.parametrize("statement", ISSUED)
-async def test_the_content_of_an_issued_invoice_cannot_be_changed(
+async def test_the_database_refuses_states_and_amounts_that_do_not_fit(
     conn: Conn, database: Database, alice: Person, statement: str
 ) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
-    with pytest.raises(psycopg.errors.RestrictViolation):
+    with pytest.raises(psycopg.errors.CheckViolation):
         await conn.execute(statement.encode(), [invoice.id])
 
 
-async def test_the_paid_amount_never_decreases(conn: Conn, database: Database, alice: Person) -> None:
-    key: dict[str, Any] = {"account_id": alice.account.id}
-    invoice = await make_invoice(database, **key)
-    async with database.transaction() as inside:
-        await payments.pay(inside, **key, invoice_id=invoice.id, method="bank", reference="R", amount=usd("4.00"))
-        await invoices.mark_uncollectible(inside, **key, invoice_id=invoice.id)
-    for change in (
-        "UPDATE invoices_invoices SET amount_paid = 3 WHERE id = %s",
-        "UPDATE invoices_invoices SET status = 'open', uncollectible_at = NULL WHERE id = %s",
-    ):
-        with pytest.raises(psycopg.errors.RestrictViolation):
-            await conn.execute(change.encode(), [invoice.id])
-
-
-async def test_a_line_cannot_move_to_another_invoice(conn: Conn, database: Database, alice: Person) -> None:
-    invoice, other = [await make_invoice(database, account_id=alice.account.id) for _ in range(2)]
-    with pytest.raises(psycopg.errors.RestrictViolation):
-        await conn.execute(
-            "UPDATE invoices_lines SET invoice_id = %s, position = 9 WHERE invoice_id = %s", [invoice.id, other.id]
-        )
+@pytest.mark.parametrize("statement", NAMED)
+async def test_an_invoice_keeps_its_lines_its_currency_and_its_total(
+    conn: Conn, database: Database, alice: Person, statement: str
+) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        await conn.execute(statement.encode(), [invoice.id])
 
 
 async def test_only_sandbox_accounts_can_be_cleared(database: Database, alice: Person) -> None:

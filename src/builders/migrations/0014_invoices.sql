@@ -38,6 +38,7 @@ CREATE TABLE invoices_invoices (
     uncollectible_at timestamptz,
     PRIMARY KEY (account_id, id),
     UNIQUE (account_id, number),
+    UNIQUE (account_id, id, currency, total), -- which its lines name, so that neither changes (decision 0063)
     CHECK (total = subtotal + tax_total),
     CHECK (credit_applied + amount_paid <= total),
     CHECK ((status = 'draft') = (number IS NULL)),
@@ -61,7 +62,7 @@ CREATE TABLE invoices_numbers (
     number text PRIMARY KEY,
     account_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
-    FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
+    FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id)
 );
 CREATE INDEX invoices_numbers_by_invoice ON invoices_numbers (account_id, invoice_id);
 
@@ -78,8 +79,11 @@ CREATE TABLE invoices_lines (
     tax_amount numeric(20, 4) NOT NULL,
     period_start timestamptz NOT NULL,
     period_end timestamptz,
+    invoice_currency text NOT NULL,
+    invoice_total numeric(20, 4) NOT NULL,
     PRIMARY KEY (account_id, invoice_id, position),
-    FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
+    FOREIGN KEY (account_id, invoice_id, invoice_currency, invoice_total)
+        REFERENCES invoices_invoices (account_id, id, currency, total)
 );
 CREATE INDEX invoices_lines_by_alias ON invoices_lines (account_id, alias_id) WHERE alias_id IS NOT NULL;
 
@@ -108,7 +112,7 @@ CREATE TABLE invoices_line_credits (
     credit_id uuid NOT NULL, -- in the ledger
     created_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, line_id),
-    FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
+    FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id)
 );
 CREATE INDEX invoices_line_credits_by_invoice ON invoices_line_credits (account_id, invoice_id);
 
@@ -131,7 +135,7 @@ CREATE TABLE invoices_payments (
     created_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
     UNIQUE (account_id, invoice_id, method, reference),
-    FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
+    FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id)
 );
 
 -- Payment links and their outcomes.
@@ -187,109 +191,3 @@ CREATE TABLE invoices_emails (
     PRIMARY KEY (account_id, invoice_id, occasion),
     FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
 );
-
--- The promises about issued invoices hold against wrong statements, too.
-CREATE FUNCTION invoices_keep() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'DELETE' THEN
-        IF OLD.status <> 'draft' AND NOT OLD.is_test THEN
-            RAISE EXCEPTION 'the invoice % was issued and is never deleted', OLD.number USING ERRCODE = '23001';
-        END IF;
-        RETURN OLD;
-    END IF;
-    IF OLD.status IN ('paid', 'void') THEN
-        RAISE EXCEPTION 'the invoice % is % and never changes', OLD.number, OLD.status USING ERRCODE = '23001';
-    END IF;
-    IF OLD.status <> 'draft' AND (
-        NEW.status = 'draft'
-        OR (NEW.account_id, NEW.id, NEW.number, NEW.is_test, NEW.currency, NEW.tax_rate, NEW.subtotal,
-            NEW.tax_total, NEW.total, NEW.seller, NEW.buyer, NEW.promotion_id, NEW.issued_at, NEW.due_at)
-        IS DISTINCT FROM
-           (OLD.account_id, OLD.id, OLD.number, OLD.is_test, OLD.currency, OLD.tax_rate, OLD.subtotal,
-            OLD.tax_total, OLD.total, OLD.seller, OLD.buyer, OLD.promotion_id, OLD.issued_at, OLD.due_at)
-    ) THEN
-        RAISE EXCEPTION 'the contents of the invoice % never change after its issue', OLD.number USING ERRCODE = '23001';
-    END IF;
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER invoices_keep BEFORE UPDATE OR DELETE ON invoices_invoices
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep();
-
--- What was paid by credit is final, the amount paid only grows, and an uncollectible invoice is not opened again.
-CREATE FUNCTION invoices_keep_money() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF OLD.status <> 'draft' AND (
-        NEW.credit_applied <> OLD.credit_applied OR NEW.amount_paid < OLD.amount_paid
-        OR (OLD.status = 'uncollectible' AND NEW.status = 'open')
-    ) THEN
-        RAISE EXCEPTION 'what was paid of the invoice % is final', OLD.number USING ERRCODE = '23001';
-    END IF;
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER invoices_keep_money BEFORE UPDATE ON invoices_invoices
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_money();
-
--- Lines are added to a draft alone, and deleted with their invoice.
-CREATE FUNCTION invoices_keep_lines() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (
-        SELECT FROM touched JOIN invoices_invoices AS invoice
-          ON invoice.account_id = touched.account_id AND invoice.id = touched.invoice_id
-        WHERE invoice.status <> 'draft'
-    ) THEN
-        RAISE EXCEPTION 'the lines of an invoice that was issued never change' USING ERRCODE = '23001';
-    END IF;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER invoices_keep_added AFTER INSERT ON invoices_lines
-    REFERENCING NEW TABLE AS touched FOR EACH STATEMENT EXECUTE FUNCTION invoices_keep_lines();
-CREATE TRIGGER invoices_keep_removed AFTER DELETE ON invoices_lines
-    REFERENCING OLD TABLE AS touched FOR EACH STATEMENT EXECUTE FUNCTION invoices_keep_lines();
-
--- Rows of the books never change, and no line is changed or moved to another invoice.
-CREATE FUNCTION invoices_keep_book() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'what is booked never changes' USING ERRCODE = '23001';
-END
-$$;
-CREATE TRIGGER invoices_keep_credit BEFORE UPDATE ON invoices_credit
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
-CREATE TRIGGER invoices_keep_payments BEFORE UPDATE ON invoices_payments
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
-CREATE TRIGGER invoices_keep_changed BEFORE UPDATE ON invoices_lines
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
-CREATE TRIGGER invoices_keep_number_as_given BEFORE UPDATE ON invoices_numbers
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
-CREATE TRIGGER invoices_keep_line_credit BEFORE UPDATE ON invoices_line_credits
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_book();
-
--- Payments, numbers and credited lines are deleted only with their invoice: a draft, or one of a sandbox.
-CREATE FUNCTION invoices_keep_with() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT FROM invoices_invoices WHERE account_id = OLD.account_id AND id = OLD.invoice_id) THEN
-        RAISE EXCEPTION 'what is booked is never deleted' USING ERRCODE = '23001';
-    END IF;
-    RETURN OLD;
-END
-$$;
-CREATE TRIGGER invoices_keep_payment BEFORE DELETE ON invoices_payments
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_with();
-CREATE TRIGGER invoices_keep_number BEFORE DELETE ON invoices_numbers
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_with();
-CREATE TRIGGER invoices_keep_line_credited BEFORE DELETE ON invoices_line_credits
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_with();
-
--- Credit is deleted only when a sandbox is reset.
-CREATE FUNCTION invoices_keep_ledger() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT FROM identity_accounts WHERE id = OLD.account_id AND sandbox_of IS NULL) THEN
-        RAISE EXCEPTION 'what is booked is never deleted' USING ERRCODE = '23001';
-    END IF;
-    RETURN OLD;
-END
-$$;
-CREATE TRIGGER invoices_keep_ledger BEFORE DELETE ON invoices_credit
-    FOR EACH ROW EXECUTE FUNCTION invoices_keep_ledger();

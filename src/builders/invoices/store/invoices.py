@@ -51,8 +51,8 @@ INSERT = f"""
             %(replaces)s
         )
     ), line AS (
-        INSERT INTO invoices_lines (account_id, invoice_id, position, {_LINE})
-        SELECT %(account_id)s, %(id)s, position, {_LINE}
+        INSERT INTO invoices_lines (account_id, invoice_id, invoice_currency, invoice_total, position, {_LINE})
+        SELECT %(account_id)s, %(id)s, %(currency)s, %(total)s, position, {_LINE}
         FROM unnest(
             %(ids)s::uuid[], %(descriptions)s::text[], %(alias_ids)s::uuid[], %(quantities)s::int[],
             %(unit_amounts)s::numeric[], %(amounts)s::numeric[], %(tax_amounts)s::numeric[],

@@ -127,9 +127,6 @@ list_events = query(f"""
     SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
     WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s ORDER BY created_at, id
 """).all(_event_of)
-prune_events = query("""
-    DELETE FROM invoices_stripe_events WHERE outcome = 'ignored' AND created_at < %(before)s
-""").run()
 
 
 CREDIT_COLUMNS = "id, kind, amount, currency, reason, reference, invoice_id, created_at"
@@ -204,11 +201,18 @@ insert_email = query("""
     INSERT INTO invoices_emails (account_id, invoice_id, occasion, message_id, created_at)
     VALUES (%(account_id)s, %(invoice_id)s, %(occasion)s, %(message_id)s, %(now)s)
 """).run()
-# Foreign keys delete the lines, payments, checkouts and emails of an invoice. The counter of the series stays, so
-# that no number is assigned twice.
+# The counter of the series stays, so that no number is assigned twice.
+clear_numbers = query("DELETE FROM invoices_numbers WHERE account_id = %(account_id)s").run()
+# Foreign keys delete the checkouts and emails of an invoice, but nothing that is booked.
 clear = query("""
     WITH credit AS (
         DELETE FROM invoices_credit WHERE account_id = %(account_id)s
+    ), credited AS (
+        DELETE FROM invoices_line_credits WHERE account_id = %(account_id)s
+    ), line AS (
+        DELETE FROM invoices_lines WHERE account_id = %(account_id)s
+    ), payment AS (
+        DELETE FROM invoices_payments WHERE account_id = %(account_id)s
     ), billing_details AS (
         DELETE FROM invoices_buyers WHERE account_id = %(account_id)s
     ), deleted AS (
