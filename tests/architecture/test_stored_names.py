@@ -22,7 +22,13 @@ from tests.architecture.source import Source, breaches, source
 FILE = Path(__file__).with_name("stored_names.toml")
 STORED: Mapping[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
 # Called with a stored name.
-DECLARING = {"dispatcher.subscribe", "dispatcher.subscribe_batches", "queue.app.task", "app.task"}
+DECLARING = {
+    "dispatcher.subscribe",
+    "dispatcher.subscribe_batches",
+    "queue.app.task",
+    "queue.periodic",
+    "periodic",
+}
 JOBS = worker.JOBS  # importing them declares jobs and subscribers
 
 

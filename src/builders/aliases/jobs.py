@@ -23,20 +23,16 @@ from builders.mail.templates import VerifyDestination
 FORWARDED = frozenset({"alias.created", "alias.updated", "domain.updated", "domain.verified"})
 
 
-@queue.app.periodic(cron="*/10 * * * *")
-@queue.app.task(name="aliases.prune", queueing_lock="aliases.prune", pass_context=True)
-async def prune(context: JobContext, timestamp: int) -> None:
+@queue.periodic("*/10 * * * *", name="aliases.prune")
+async def prune(context: JobContext) -> None:
     """Delete expired reservations and quarantines, and names that were released 400 days ago."""
-    del timestamp
     await batches.repeat(queue.database(context), claims.prune_names, size=PRUNE_BATCH)
     await batches.repeat(queue.database(context), claims.prune_aliases, size=PRUNE_BATCH)
 
 
-@queue.app.periodic(cron="* * * * *")
-@queue.app.task(name="aliases.end_pauses", queueing_lock="aliases.end_pauses", pass_context=True)
-async def end_pauses(context: JobContext, timestamp: int) -> None:
+@queue.periodic("* * * * *", name="aliases.end_pauses")
+async def end_pauses(context: JobContext) -> None:
     """Put the names whose pauses ended into the next list of changes for mail servers."""
-    del timestamp
     await batches.repeat(queue.database(context), claims.end_pauses, size=PRUNE_BATCH)
 
 
@@ -51,13 +47,9 @@ async def send_confirmations(context: JobContext, account_id: str) -> None:
     )
 
 
-@queue.app.periodic(cron="* * * * *")
-@queue.app.task(
-    name="aliases.send_late_confirmations", queueing_lock="aliases.send_late_confirmations", pass_context=True
-)
-async def send_late_confirmations(context: JobContext, timestamp: int) -> None:
+@queue.periodic("* * * * *", name="aliases.send_late_confirmations")
+async def send_late_confirmations(context: JobContext) -> None:
     """Send confirmations that were postponed, or whose job was lost."""
-    del timestamp
     await confirmations.send_due_confirmations(
         queue.database(context), keyring=queue.keyring(context), settings=queue.settings(context)
     )
@@ -89,11 +81,9 @@ async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
         await confirmations.record_bounce(conn, account_id=event.account_id, message_id=UUID(data["message_id"]))
 
 
-@queue.app.periodic(cron="23 * * * *")
-@queue.app.task(name="aliases.renew", queueing_lock="aliases.renew", pass_context=True)
-async def renew(context: JobContext, timestamp: int) -> None:
+@queue.periodic("23 * * * *", name="aliases.renew")
+async def renew(context: JobContext) -> None:
     """Enqueue one renewal job per account with aliases due, so that no account delays another."""
-    del timestamp
     accounts: Sequence[UUID] = [UUID(int=0)]
     while accounts:
         async with queue.database(context).transaction() as conn:

@@ -16,11 +16,9 @@ from builders.mail import service as mail
 from builders.mail.templates import DomainUnproved
 
 
-@queue.app.periodic(cron="* * * * *")
-@queue.app.task(name="domains.check_due", queueing_lock="domains.check_due", pass_context=True)
-async def check_due(context: JobContext, timestamp: int) -> None:
+@queue.periodic("* * * * *", name="domains.check_due")
+async def check_due(context: JobContext) -> None:
     """Check the proofs and the mail records of the domains that are due."""
-    del timestamp
     await verification.check_due(queue.database(context), settings=queue.settings(context))
 
 

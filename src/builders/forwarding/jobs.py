@@ -16,19 +16,15 @@ ROTATED_AFTER = timedelta(days=365)
 _log = log.get_logger()
 
 
-@queue.app.periodic(cron="*/5 * * * *")
-@queue.app.task(name="forwarding.prune", queueing_lock="forwarding.prune", pass_context=True)
-async def prune(context: JobContext, timestamp: int) -> None:
+@queue.periodic("*/5 * * * *", name="forwarding.prune")
+async def prune(context: JobContext) -> None:
     """Delete correspondents that nobody used for 90 days."""
-    del timestamp
     await correspondents.prune(queue.database(context))
 
 
-@queue.app.periodic(cron="11 3 * * *")
-@queue.app.task(name="forwarding.check_lookups", queueing_lock="forwarding.check_lookups", pass_context=True)
-async def check_lookups(context: JobContext, timestamp: int) -> None:
+@queue.periodic("11 3 * * *", name="forwarding.check_lookups")
+async def check_lookups(context: JobContext) -> None:
     """Log of which addresses mail servers are told something wrong; write it again if it is wrong later, too."""
-    del timestamp
     async with queue.database(context).transaction() as conn:
         if wrong := await lookup_checks.list_wrong(conn):
             _log.error("lookups_wrong", addresses=wrong)
@@ -41,11 +37,9 @@ async def repair_lookups(context: JobContext, addresses: str) -> None:
     await lookup_checks.repair(queue.database(context), addresses=addresses.split())
 
 
-@queue.app.periodic(cron="* * * * *")
-@queue.app.task(name="forwarding.make_keys", queueing_lock="forwarding.make_keys", pass_context=True)
-async def make_keys(context: JobContext, timestamp: int) -> None:
+@queue.periodic("* * * * *", name="forwarding.make_keys")
+async def make_keys(context: JobContext) -> None:
     """Make missing signing keys of domains, and the next ones after a year; look for the records of those due."""
-    del timestamp
     if queue.settings(context).filter_listen is None:
         return  # no mail server of this installation signs
     database, keyring = queue.database(context), queue.keyring(context)

@@ -54,9 +54,7 @@ async def enqueue_mails(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     await queue.defer_each(conn, send_mail, jobs)
 
 
-@queue.app.periodic(cron="*/10 * * * *")
-@queue.app.task(name="invoices.advance", queueing_lock="invoices.advance", pass_context=True)
-async def advance(context: JobContext, timestamp: int) -> None:
+@queue.periodic("*/10 * * * *", name="invoices.advance")
+async def advance(context: JobContext) -> None:
     """Remind of overdue invoices, end their grace period, and mark those uncollectible that stay unpaid."""
-    del timestamp
     await invoices.advance(queue.database(context))

@@ -39,10 +39,8 @@ async def record_bounce(conn: Conn, event: PublishedEvent) -> None:
         await store.bounce(conn, message_id=UUID(data["message_id"]), at=event.created_at)
 
 
-@queue.app.periodic(cron="37 * * * *")
-@queue.app.task(name="leads.expire", queueing_lock="leads.expire", pass_context=True)
-async def expire(context: JobContext, timestamp: int) -> None:
+@queue.periodic("37 * * * *", name="leads.expire")
+async def expire(context: JobContext) -> None:
     """Expire unconfirmed leads, and delete old ones."""
-    del timestamp
     async with queue.database(context).connection() as conn:
         await store.expire(conn, now=clock.now())

@@ -25,9 +25,7 @@ async def deliver(context: JobContext, account_id: str, message_id: str) -> None
     await mail.deliver(queue.database(context), mailer=mailer, keyring=queue.keyring(context), key=key)
 
 
-@queue.app.periodic(cron="* * * * *")
-@queue.app.task(name="mail.sweep", queueing_lock="mail.sweep", pass_context=True)
-async def sweep(context: JobContext, timestamp: int) -> None:
+@queue.periodic("* * * * *", name="mail.sweep")
+async def sweep(context: JobContext) -> None:
     """Enqueue messages that are due for another attempt, or whose job was lost."""
-    del timestamp
     await batches.repeat(queue.database(context), mail.sweep, size=mail.SWEEP_BATCH)

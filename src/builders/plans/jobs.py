@@ -74,11 +74,9 @@ async def start_waiting(context: JobContext, account_id: str, after: str = str(i
             await policies.start_waiting(conn, account_id=UUID(account_id), after=last)
 
 
-@queue.app.periodic(cron="17 7 * * *")
-@queue.app.task(name="plans.summarize_requests", queueing_lock="plans.summarize_requests", pass_context=True)
-async def summarize_requests(context: JobContext, timestamp: int) -> None:
+@queue.periodic("17 7 * * *", name="plans.summarize_requests")
+async def summarize_requests(context: JobContext) -> None:
     """Email the deciders about requests of the last day that were not mailed, because there were many."""
-    del timestamp
     database, base_url = queue.database(context), queue.settings(context).url
     async with database.connection() as conn:
         found = await requests.list_unmailed(conn, limit=SUMMARIZED_AT_ONCE)
@@ -89,11 +87,9 @@ async def summarize_requests(context: JobContext, timestamp: int) -> None:
             )
 
 
-@queue.app.periodic(cron="* * * * *")
-@queue.app.task(name="plans.resume", queueing_lock="plans.resume", pass_context=True)
-async def resume(context: JobContext, timestamp: int) -> None:
+@queue.periodic("* * * * *", name="plans.resume")
+async def resume(context: JobContext) -> None:
     """Enqueue a job for each promotion whose process has stopped, and end those without an approval."""
-    del timestamp
     database, now = queue.database(context), clock.now()
     async with database.transaction() as conn:
         found = await store.list_abandoned(conn, before=now - ABANDONED, limit=ABANDONED_AT_ONCE)
@@ -108,11 +104,9 @@ async def resume(context: JobContext, timestamp: int) -> None:
         )
 
 
-@queue.app.periodic(cron="41 3 * * *")
-@queue.app.task(name="plans.prune", queueing_lock="plans.prune", pass_context=True)
-async def prune(context: JobContext, timestamp: int) -> None:
+@queue.periodic("41 3 * * *", name="plans.prune")
+async def prune(context: JobContext) -> None:
     """Delete plans after 30 days, and those that were promoted after 400."""
-    del timestamp
     database = queue.database(context)
     await repeat(database, planning.prune_plans, size=planning.PRUNE_BATCH)
     await repeat(database, planning.prune_promotions, size=planning.PROMOTIONS_OF_BATCH)

@@ -33,10 +33,8 @@ async def measure_losses(database: Database) -> None:
         LOST.set(await store.sum_losses(conn))
 
 
-@queue.app.periodic(cron="* * * * *")
-@queue.app.task(name="tracking.mark_bursts", queueing_lock="tracking.mark_bursts", pass_context=True)
-async def mark_bursts(context: JobContext, timestamp: int) -> None:
+@queue.periodic("* * * * *", name="tracking.mark_bursts")
+async def mark_bursts(context: JobContext) -> None:
     """Attribute clicks on several links of one email at the same time to a machine."""
-    del timestamp
     async with queue.database(context).connection() as conn:
         await store.mark_bursts(conn, since=clock.now() - store.BURST_LOOKBACK)

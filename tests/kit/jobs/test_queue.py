@@ -241,8 +241,8 @@ async def test_a_worker_runs_overdue_periodic_jobs_at_its_start(
     own_database: Database, jobs_conn: Conn, own: Settings
 ) -> None:
     await jobs_conn.execute(
-        "INSERT INTO kit_idempotency (account_id, key, fingerprint, claimed_at, lease_until) "
-        "VALUES (%s, 'old', '', %s, now())",
+        "INSERT INTO kit_idempotency (account_id, made_by, key, fingerprint, claimed_at, lease_until) "
+        "VALUES (%s, gen_random_uuid(), 'old', '', %s, now())",
         [ids.new(), clock.now() - idempotency.RETENTION - timedelta(hours=1)],
     )
 

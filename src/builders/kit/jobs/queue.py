@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, suppress
 from datetime import timedelta
-from functools import partial
+from functools import partial, wraps
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -212,6 +212,23 @@ def run_at_start(task: AnyTask) -> AnyTask:
     return task
 
 
+def periodic(
+    cron: str, *, name: str, lane: str = MAIN, lock: str | None = None
+) -> Callable[[Callable[[JobContext], Awaitable[None]]], Task[Any, Any, Any]]:
+    """Declare a job that is enqueued at these times, unless one of it waits."""
+
+    def declare(work: Callable[[JobContext], Awaitable[None]]) -> Task[Any, Any, Any]:
+        @wraps(work)
+        async def run_at(context: JobContext, timestamp: int) -> None:
+            del timestamp
+            await work(context)
+
+        task = app.task(name=name, queue=lane, queueing_lock=name, lock=lock, pass_context=True)(run_at)
+        return app.periodic(cron=cron)(task)
+
+    return declare
+
+
 async def run(
     database: Database, settings: Settings, *, reconnect_interval_s: float = RECONNECT_INTERVAL_S
 ) -> None:
@@ -312,11 +329,9 @@ async def _drop_superseded(run_task: Callable[[], Awaitable[Any]], context: JobC
 
 
 @run_at_start
-@app.periodic(cron="* * * * *")
-@app.task(name="kit.retry_stalled", queueing_lock="kit.retry_stalled", pass_context=True)
-async def retry_stalled(context: JobContext, timestamp: int) -> None:
+@periodic("* * * * *", name="kit.retry_stalled")
+async def retry_stalled(context: JobContext) -> None:
     """Enqueue the jobs of killed workers again."""
-    del timestamp
     if not await app.job_manager.get_stalled_jobs():
         return
     # One process at a time: a second one would retry jobs that were just started again. The lock uses a separate
@@ -343,21 +358,18 @@ async def _retry_job(job: Job) -> None:
 
 
 @run_at_start
-@app.periodic(cron="17 * * * *")
-@app.task(name="kit.run_maintenance", queueing_lock="kit.run_maintenance", pass_context=True)
-async def run_maintenance(context: JobContext, timestamp: int) -> None:
+@periodic("17 * * * *", name="kit.run_maintenance")
+async def run_maintenance(context: JobContext) -> None:
     """Create and drop partitions; delete failed jobs."""
-    del timestamp
     async with database(context).connection() as conn:
         await prune_failed(conn)
         await partitions.rotate_partitions(conn, settings(context))
 
 
-@app.periodic(cron="*/5 * * * *")
-@app.task(name="kit.delete_old_rows", queue=LONG, queueing_lock="kit.delete_old_rows", pass_context=True)
-async def delete_old_rows(context: JobContext, timestamp: int) -> None:
+@run_at_start
+@periodic("*/5 * * * *", name="kit.delete_old_rows", lane=LONG)
+async def delete_old_rows(context: JobContext) -> None:
     """Delete the rows that are old by the declaration of their table."""
-    del timestamp
     await old_rows.delete(database(context))
 
 

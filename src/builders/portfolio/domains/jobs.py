@@ -19,16 +19,9 @@ BATCH = 500  # domains of one transaction
 RESCHEDULED = 2_000  # the same, without reading them
 
 
-@queue.app.periodic(cron="7 * * * *")
-@queue.app.task(
-    name="portfolio.advance_lifecycles",
-    queue=queue.LONG,
-    queueing_lock="portfolio.advance_lifecycles",
-    pass_context=True,
-)
-async def advance_lifecycles(context: JobContext, timestamp: int) -> None:
+@queue.periodic("7 * * * *", name="portfolio.advance_lifecycles", lane=queue.LONG)
+async def advance_lifecycles(context: JobContext) -> None:
     """Publish the expiries of domains and the states that follow, each once."""
-    del timestamp
     await time_slices.repeat(context, _advance)
 
 
@@ -58,11 +51,9 @@ async def _expedite(conn: Conn, *, account_id: UUID) -> bool:
 
 
 @queue.run_at_start
-@queue.app.periodic(cron="* * * * *")
-@queue.app.task(name="portfolio.refresh_figures", queueing_lock="portfolio.refresh_figures", pass_context=True)
-async def refresh_figures(context: JobContext, timestamp: int) -> None:
+@queue.periodic("* * * * *", name="portfolio.refresh_figures")
+async def refresh_figures(context: JobContext) -> None:
     """Enqueue the figures of the portfolios whose entries have changed, for the orders and filters of lists."""
-    del timestamp
     async with queue.database(context).transaction() as conn:
         await time_slices.defer_all(conn, refresh_account_figures, await figures.list_outdated(conn))
 
@@ -73,16 +64,10 @@ async def refresh_account_figures(context: JobContext, account_id: str) -> None:
     await time_slices.repeat(context, partial(figures.refresh, account_id=UUID(account_id)))
 
 
-@queue.app.periodic(cron="*/10 * * * *")
-@queue.app.task(
-    name="portfolio.refresh_rdap",
-    queueing_lock="portfolio.refresh_rdap",
-    lock="portfolio.refresh_rdap",  # one at a time on all workers: the servers of registries are queried slowly
-    pass_context=True,
-)
-async def refresh_rdap(context: JobContext, timestamp: int) -> None:
+# One at a time on all workers: the servers of registries are queried slowly.
+@queue.periodic("*/10 * * * *", name="portfolio.refresh_rdap", lock="portfolio.refresh_rdap")
+async def refresh_rdap(context: JobContext) -> None:
     """Ask the registries about domains without a registrar connection."""
-    del timestamp
     url = queue.settings(context).rdap
     if url != "off":
         outbound = await queue.get_shared(context, client.Outbound)

@@ -15,11 +15,9 @@ AHEAD = timedelta(hours=14)  # that the first time zone is ahead of UTC
 
 
 # Each hour, because the day begins at another hour in each time zone.
-@queue.app.periodic(cron="3 * * * *")
-@queue.app.task(name="portfolio.mark_sold", queueing_lock="portfolio.mark_sold", pass_context=True)
-async def mark_sold(context: JobContext, timestamp: int) -> None:
+@queue.periodic("3 * * * *", name="portfolio.mark_sold")
+async def mark_sold(context: JobContext) -> None:
     """Enqueue a job for each portfolio with sales whose day can have come."""
-    del timestamp
     async with queue.database(context).transaction() as conn:
         accounts = await store.list_due_accounts(conn, until=(clock.now() + AHEAD).date())
         await time_slices.defer_all(conn, mark_account_sold, accounts)

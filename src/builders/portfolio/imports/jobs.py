@@ -11,11 +11,7 @@ declare(WorkKind.IMPORT, Work(do=domain_imports.import_part, abandon=domain_impo
 declare(WorkKind.UNDO, Work(do=undo.undo_part, abandon=domain_imports.abandon_part))
 
 
-@queue.app.periodic(cron="23 4 * * *")
-@queue.app.task(
-    name="portfolio.prune_imports", queue=queue.LONG, queueing_lock="portfolio.prune_imports", pass_context=True
-)
-async def prune_imports(context: JobContext, timestamp: int) -> None:
+@queue.periodic("23 4 * * *", name="portfolio.prune_imports", lane=queue.LONG)
+async def prune_imports(context: JobContext) -> None:
     """Delete imports that are older than 30 days or above the maximum, with the results of their rows."""
-    del timestamp
     await time_slices.repeat(context, domain_imports.prune_imports)

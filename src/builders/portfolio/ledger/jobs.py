@@ -29,16 +29,12 @@ async def convert_entries(context: JobContext, account_id: str, after: str = str
 
 
 @queue.run_at_start
-@queue.app.periodic(cron="40 15,20 * * *")
-@queue.app.task(
-    name="portfolio.load_exchange_rates", queueing_lock="portfolio.load_exchange_rates", pass_context=True
-)
-async def load_exchange_rates(context: JobContext, timestamp: int) -> None:
+@queue.periodic("40 15,20 * * *", name="portfolio.load_exchange_rates")
+async def load_exchange_rates(context: JobContext) -> None:
     """Load the exchange rates that are installed with the service, and fetch those of the days since.
 
     Then convert the entries that wait for them.
     """
-    del timestamp
     url = queue.settings(context).exchange_rates
     if url == "off":
         return

@@ -30,13 +30,9 @@ async def delete_member_notices(conn: Conn, event: PublishedEvent) -> None:
 
 
 # Each hour, as the days of portfolios begin at different times, and for a worker that was down.
-@queue.app.periodic(cron="10 * * * *")
-@queue.app.task(
-    name="portfolio.send_renewal_notices", queueing_lock="portfolio.send_renewal_notices", pass_context=True
-)
-async def send_renewal_notices(context: JobContext, timestamp: int) -> None:
+@queue.periodic("10 * * * *", name="portfolio.send_renewal_notices")
+async def send_renewal_notices(context: JobContext) -> None:
     """Enqueue a job for each portfolio whose domains were not looked through today."""
-    del timestamp
     after: UUID | None = ids.NIL
     while after is not None:
         async with queue.database(context).transaction() as conn:
@@ -67,11 +63,9 @@ async def send_account_renewal_notices(
         await time_slices.defer(conn, deliver_account_notices, account_id=account_id)
 
 
-@queue.app.periodic(cron="*/5 * * * *")
-@queue.app.task(name="portfolio.deliver_notices", queueing_lock="portfolio.deliver_notices", pass_context=True)
-async def deliver_notices(context: JobContext, timestamp: int) -> None:
+@queue.periodic("*/5 * * * *", name="portfolio.deliver_notices")
+async def deliver_notices(context: JobContext) -> None:
     """Enqueue a job for each portfolio with emails of notices that are due."""
-    del timestamp
     accounts: Sequence[UUID] = [ids.NIL]
     while accounts:
         async with queue.database(context).transaction() as conn:

@@ -19,11 +19,9 @@ declare(
 )
 
 
-@queue.app.periodic(cron="*/5 * * * *")
-@queue.app.task(name="portfolio.schedule_syncs", queueing_lock="portfolio.schedule_syncs", pass_context=True)
-async def schedule_syncs(context: JobContext, timestamp: int) -> None:
+@queue.periodic("*/5 * * * *", name="portfolio.schedule_syncs")
+async def schedule_syncs(context: JobContext) -> None:
     """Start the syncs of connections whose interval has passed."""
-    del timestamp
     after: tuple[UUID, UUID] | None = (ids.NIL, ids.NIL)
     while after is not None:
         async with queue.database(context).transaction() as conn:

@@ -48,11 +48,9 @@ async def run_part(context: JobContext, account_id: str, kind: str, subject_id: 
             await runs.enqueue(conn, **subject, kind=WorkKind(kind), delay=delay)
 
 
-@queue.app.periodic(cron="*/10 * * * *")
-@queue.app.task(name="portfolio.resume_runs", queueing_lock="portfolio.resume_runs", pass_context=True)
-async def resume_runs(context: JobContext, timestamp: int) -> None:
+@queue.periodic("*/10 * * * *", name="portfolio.resume_runs")
+async def resume_runs(context: JobContext) -> None:
     """Enqueue the open parts without progress, whose job may be lost."""
-    del timestamp
     after: tuple[UUID, str, UUID] | None = (ids.NIL, "", ids.NIL)
     while after is not None:
         async with queue.database(context).transaction() as conn:

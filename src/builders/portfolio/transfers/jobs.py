@@ -17,17 +17,12 @@ from builders.portfolio.transfers import status
 DOMAIN_UPDATED = "portfolio.domain.updated"
 
 
-@queue.app.periodic(cron="*/5 * * * *")
-@queue.app.task(
-    name="portfolio.follow_transfers",
-    queue=queue.EXTERNAL,
-    queueing_lock="portfolio.follow_transfers",
-    lock="portfolio.follow_transfers",  # one at a time on all workers
-    pass_context=True,
+# One at a time on all workers.
+@queue.periodic(
+    "*/5 * * * *", name="portfolio.follow_transfers", lane=queue.EXTERNAL, lock="portfolio.follow_transfers"
 )
-async def follow_transfers(context: JobContext, timestamp: int) -> None:
+async def follow_transfers(context: JobContext) -> None:
     """Check the transfers that are pending, and the domains that may move now."""
-    del timestamp
     outbound = await queue.get_shared(context, client.Outbound)
     await status.follow_transfers(
         Tools(database=queue.database(context), outbound=outbound, keyring=queue.keyring(context))
