@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from builders.console import fixes
-from builders.console.calls import Answer
+from builders.kit.http.internal_calls import Answer
 from builders.kit.values import clock
 from builders.portfolio.registrars.findings import FindingCategory
 from tests.cast import Person

@@ -9,9 +9,10 @@ from typing import Any
 
 from builders.console import approval, edits, fixes, imports, mandates, manifests, notices, portfolio, registrars
 from builders.console.amounts import as_amount
-from builders.console.calls import Answer, Api, Call, fill, is_money
+from builders.console.calls import Api, Call, fill, is_money
 from builders.console.forms import ETAG, KEY, Sent, as_integer
 from builders.console.notices import Notice, Results
+from builders.kit.http.internal_calls import Answer
 from builders.kit.sheets.numbers import find_currency
 
 

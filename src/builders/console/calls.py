@@ -4,24 +4,24 @@ So a page needs the same scopes and permissions as a program, counts on the same
 refusals. Nothing else in this package reads or writes data.
 """
 
-import asyncio
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from http import HTTPStatus
 from typing import Any, cast
 
 from fastapi import Request
 from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
-from starlette.types import Message, Scope
+from starlette.types import Scope
 
 from builders.console.spaces import Space
 from builders.kit.errors import NotFound
+from builders.kit.http import internal_calls
 from builders.kit.http.callers import IN_SANDBOX
 from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.idempotency import HEADER as IDEMPOTENCY_KEY
+from builders.kit.http.internal_calls import Answer
 from builders.kit.http.media_types import JSON
 from builders.kit.http.path_table import PathTable
 from builders.kit.values import ids
@@ -32,20 +32,6 @@ _PASSED_ON = frozenset((b"cookie", b"host", b"origin", b"sec-fetch-site", b"x-re
 
 CSV = "text/csv"
 MAX_GROUPS = 2  # of a member in a member of a form
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The response of the API to one call."""
-
-    status: int
-    body: Any  # of the JSON
-    etag: str | None = None
-
-    @property
-    def is_ok(self) -> bool:
-        """Return whether the call succeeded."""
-        return self.status < HTTPStatus.BAD_REQUEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +59,7 @@ class Api:
         """Send one call; a refusal is an answer too. Raise NotFound in a team for what is the person's own."""
         endpoint, scope = self._prepare(call)
         content = b"" if call.body is None else json.dumps(call.body).encode()
-        received = _Received(content if call.content is None else call.content)
-        # A task of its own: the time limit of a request is that of its task (kit/http/deadline.py).
-        await asyncio.create_task(endpoint(scope, received.receive, received.send))
-        return received.answer()
+        return await internal_calls.call(endpoint, scope, content if call.content is None else call.content)
 
     def _prepare(self, call: Call) -> tuple[CompiledRoute, Scope]:
         path, _, query = call.target.partition("?")
@@ -130,29 +113,6 @@ class Api:
         endpoints, values = self._table.find(target.partition("?")[0])
         endpoint, names = endpoints[method]
         return endpoint, names, values
-
-
-class _Received:
-    """The body to send, and the messages of the response."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._status, self._etag, self._parts = 0, None, list[bytes]()
-
-    async def receive(self) -> Message:
-        return {"type": "http.request", "body": self._body, "more_body": False}
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-            headers = dict(message.get("headers", ()))
-            self._etag = headers[b"etag"].decode() if b"etag" in headers else None
-        else:
-            self._parts.append(message.get("body", b""))
-
-    def answer(self) -> Answer:
-        text = b"".join(self._parts)
-        return Answer(self._status, json.loads(text) if text else None, self._etag)
 
 
 def is_money(schema: Mapping[str, Any]) -> bool:

@@ -10,11 +10,12 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from builders.console import portfolio
-from builders.console.calls import Answer, Api, Call
+from builders.console.calls import Api, Call
 from builders.console.portfolio import COLUMNS, Column
 from builders.kit.http import slices
 from builders.kit.http.deadline import Deadlines
 from builders.kit.http.heavy_requests import STREAM_TIMEOUT_S
+from builders.kit.http.internal_calls import Answer
 from builders.kit.sheets.cells import reversible_cell
 from builders.portfolio.domains.filters import FILTER_NAMES
 

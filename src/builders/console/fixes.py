@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from builders.console.calls import Answer, Api, Call
+from builders.console.calls import Api, Call
 from builders.console.forms import KEY, PAGE, Sent
 from builders.console.notices import Results, Row, count, for_people, of_push, words
 from builders.console.portfolio import BULK, DOMAINS
 from builders.console.registrars import REGISTRARS, SYNC
 from builders.kit.errors import Invalid
+from builders.kit.http.internal_calls import Answer
 
 RECONCILE, INVENTORY = f"{REGISTRARS}/reconcile", f"{REGISTRARS}/inventory/import"
 AUTH_CODE = "/auth-code"  # ends the path of a fix whose reply is a secret

@@ -10,8 +10,9 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from builders.console import portfolio
 from builders.console.amounts import as_bound
-from builders.console.calls import Answer, Api, Call, fill
+from builders.console.calls import Api, Call, fill
 from builders.kit.errors import NotFound
+from builders.kit.http.internal_calls import Answer
 from builders.kit.http.path_table import PathTable
 from builders.kit.values import clock
 from builders.portfolio.domains.filters import DomainFilters

@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from builders.console.amounts import as_amount, as_bound
-from builders.console.calls import Answer, Api, Call, fill
+from builders.console.calls import Api, Call, fill
 from builders.console.forms import KEY, PAGE, Sent
 from builders.kit.errors import Invalid
+from builders.kit.http.internal_calls import Answer
 from builders.portfolio.domains.records import DomainSort, Ownership
 from builders.portfolio.ledger.records import SALE_KINDS, EntryKind
 from builders.portfolio.saved_views.records import DomainColumn

@@ -12,7 +12,7 @@ from fastapi import Request, Response
 
 from builders.console import actions, drafts, exports, notices, pages, views
 from builders.console.actions import ACTIONS, Action
-from builders.console.calls import Answer, Api, Call, fill
+from builders.console.calls import Api, Call, fill
 from builders.console.edits import AFTER, ALL, DOMAINS
 from builders.console.forms import CSRF, CSRF_HEADER, KEY, PAGE, Sent, read_form
 from builders.console.notices import Results
@@ -24,6 +24,7 @@ from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid, NotFound
 from builders.kit.http import html, idempotency
 from builders.kit.http.idempotency import Claim
+from builders.kit.http.internal_calls import Answer
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
 from builders.portfolio.domains.errors import DomainsChanged

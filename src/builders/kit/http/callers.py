@@ -139,6 +139,7 @@ def invalid_credentials(
 
 
 CALLER = "caller"  # key of the ASGI scope: the authenticated Caller
+GIVEN_CALLER = "builders.given_caller"  # key of the ASGI scope: the GivenCaller of a tool of /mcp
 IN_SANDBOX = "builders.in_sandbox"  # key of the ASGI scope: whether a page of the console acts in the sandbox
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # methods that change nothing (RFC 9110, 9.2.1)
 
@@ -210,6 +211,36 @@ class Authenticate(Protocol):
         """Write an audit entry about a refusal with `audited_for`; one of many for an operation in a while."""
 
 
+class GivenCaller(Protocol):
+    """Returns the caller of a request within the process; `fresh` verifies the credential again."""
+
+    async def __call__(self, *, fresh: bool) -> Caller:
+        """Return the caller. Raise what `authenticate` raises."""
+
+
+async def authenticate(request: Request, credential: Credential, *, fresh: bool) -> Caller:
+    """Return the caller of a credential, with any scopes; count a guess, and verify slowly after many.
+
+    Raise CredentialsInvalid, AddressNotAllowed, IssuerUnavailable and RateLimited.
+    """
+    verify: Authenticate = request.app.state.authenticate
+    limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
+    too_many = None if limits is None else limits.find_guessing_refusal(request.scope)
+    if too_many is not None and verify.is_known_good(credential):
+        too_many = None
+    if too_many is not None and not credential.is_key:
+        raise too_many
+    client = request.scope.get("client")  # from trusted proxies
+    address: str = client[0] if client else ""
+    in_turn_of = None if too_many is None else client_network(request.scope, SITE_PREFIX_BITS)
+    try:
+        return await verify(credential, fresh=fresh, address=address, in_turn_of=in_turn_of)
+    except CredentialsInvalid as refusal:
+        if limits is not None and too_many is None and refusal.is_guess:
+            await limits.spend(GUESSING, request.scope)
+        raise
+
+
 class RequirePlan(Protocol):
     """Refuses direct changes of resources that a manifest can describe; the package `plans` implements it."""
 
@@ -269,36 +300,26 @@ class ScopeRequirement:
         Raise CredentialsMissing, CredentialsInvalid, AddressNotAllowed, OriginForbidden, IssuerUnavailable and
         RateLimited.
         """
-        credential = find_credential(request.scope)
-        if credential is None:
-            challenge = {"WWW-Authenticate": 'Bearer realm="builders"'}
-            raise CredentialsMissing("This operation needs credentials.", headers=challenge)
-        if credential.kind == "cookie" and request.method not in _SAFE:
-            require_own_origin(request, allow_missing_origin=False)
-        authenticate: Authenticate = request.app.state.authenticate
-        limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
-        too_many = None if limits is None else limits.find_guessing_refusal(request.scope)
-        if too_many is not None and authenticate.is_known_good(credential):
-            too_many = None
-        if too_many is not None and not credential.is_key:
-            raise too_many
-        client = request.scope.get("client")  # from trusted proxies
-        address: str = client[0] if client else ""
-        in_turn_of = None if too_many is None else client_network(request.scope, SITE_PREFIX_BITS)
-        try:
-            caller = await authenticate(credential, fresh=self.fresh, address=address, in_turn_of=in_turn_of)
-        except CredentialsInvalid as refusal:
-            if limits is not None and too_many is None and refusal.is_guess:
-                await limits.spend(GUESSING, request.scope)
-            raise
+        given: GivenCaller | None = request.scope.get(GIVEN_CALLER)
+        caller = await (self._authenticate(request) if given is None else given(fresh=self.fresh))
         if request.scope.get(IN_SANDBOX):
-            sandbox = await authenticate.find_other_mode(caller)
+            verify: Authenticate = request.app.state.authenticate
+            sandbox = await verify.find_other_mode(caller)
             if sandbox is None:  # never the live account instead
                 raise invalid_credentials("The account has no sandbox.", is_guess=False)
             caller = sandbox
         request.scope[CALLER] = caller
         request.scope["account_id"] = caller.account_id
         return caller
+
+    async def _authenticate(self, request: Request) -> Caller:
+        credential = find_credential(request.scope)
+        if credential is None:
+            challenge = {"WWW-Authenticate": 'Bearer realm="builders"'}
+            raise CredentialsMissing("This operation needs credentials.", headers=challenge)
+        if credential.kind == "cookie" and request.method not in _SAFE:
+            require_own_origin(request, allow_missing_origin=False)
+        return await authenticate(request, credential, fresh=self.fresh)
 
     async def authorize(self, caller: Caller, request: Request) -> None:
         """Check the scope, the mandate, and the rights of a support session.
