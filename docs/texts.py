@@ -20,7 +20,8 @@ nothing is charged or sent; a live key (`svc_live_…`) has real effects. A pers
 or lets a program ask for them: `POST /v1/auth/device/authorize`. To get names, send a manifest to
 `POST /v1/sandbox/plan`, show a person the plan and its price, and send its `digest` to `POST /v1/sandbox/promote`.
 A refusal says in `next_action` what to do. `GET /openapi.json?tag=sandbox` is the part of the OpenAPI document
-about plans; other tags are `catalog`, `aliases`, `webhooks`, `invoices` and `portfolio`."""
+about plans; other tags are `catalog`, `aliases`, `webhooks`, `invoices` and `portfolio`.
+An agent that speaks the Model Context Protocol connects to `/mcp` with the same header and gets tools."""
 # The folders of the documentation in reading order; `Optional` may be left out by a reader with little room.
 SECTIONS = {
     "Start": ("README.md", "docs/index.md"),

@@ -29,6 +29,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log, secret_keys
 from builders.kit.process.discovery import load_modules
 from builders.kit.process.settings import Settings
+from builders.mcp_server.endpoint import add_mcp
 from builders.plans.approval import policies
 from builders.probes import service as probes
 from builders.tracking.recorder import Recorder
@@ -93,6 +94,7 @@ class Service(RequestMiddleware):
         self.api = application.make_app(lifespan=lifespan, openapi_tags=tags)
         guide.add_guide(self.api, settings.data_dir / "guide")
         self.api.state.settings = settings
+        self.api.state.mcp = add_mcp(self.api)
         self.api.state.limits = None if settings.limits is None else RateLimiter(factor=settings.limits)
         path_router = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)
         self.api.openapi = cache(read_document)  # type: ignore[method-assign] # as FastAPI documents it
@@ -176,7 +178,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     await database.open()
     flush_task = asyncio.create_task(_flush(authenticator))
     try:
-        async with quota, outbound, recorder, funnel, waiters, prober:
+        async with quota, outbound, recorder, funnel, waiters, prober, api.state.mcp:
             yield
     finally:
         flush_task.cancel()

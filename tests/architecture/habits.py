@@ -25,6 +25,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/http/middleware.py:__call__": "the outermost code: the client gets a 500, the log the trace",
     "builders/kit/sheets/workbook_program.py:_refusing_damaged": "the class of a panic in Rust has no module",
     "builders/kit/db/group_commit.py:_write_some": "a bad row must not fail the rows of others",
+    "builders/mcp_server/server.py:call_tool": "the SDK would answer without a line in the log",
     "builders/plans/promotion/run.py:_advance": "a batch that always fails would block its account forever",
     "builders/plans/promotion/run.py:_complete_at_once": "a failed completion must not undo the batch before it",
     "builders/plans/jobs.py:finish": "a completion that always fails is abandoned",

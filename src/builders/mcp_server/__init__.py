@@ -1,0 +1,1 @@
+"""Tools for agents at /mcp (Model Context Protocol): they call what the API calls."""

@@ -1,0 +1,88 @@
+import pytest
+
+from builders.app import Service
+from builders.kit.effects import Effect
+from builders.mcp_server.operations import operations_of
+from tests.cast import Person
+from tests.mcp_server.make import Agent, call, connect, refuse
+
+
+def test_no_tool_reaches_authority_sign_in_or_what_has_no_scope(service: Service) -> None:
+    document = service.openapi()
+    reachable = operations_of(service.api).by_id
+    assert len(reachable) > 90
+    for path, item in document["paths"].items():
+        for operation in item.values():
+            is_closed = operation.get("x-effect", "authority") == "authority" or path.startswith("/v1/auth/")
+            assert not (is_closed and operation["operationId"] in reachable), path
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("retry a webhook delivery", "webhooks_retry_delivery"),
+        ("list my projects", "projects_list_projects"),
+        ("release a name", "aliases_release"),
+        ("split a charge", "portfolio_split_billing_charge"),
+        ("change a domain of the portfolio", "portfolio_update_domain"),
+    ],
+)
+async def test_words_find_an_operation(agent: Agent, words: str, expected: str) -> None:
+    found = await call(agent, "search_operations", words=words)
+    assert expected in [each["id"] for each in found["operations"][:5]]
+    assert found["operations"][0].keys() == {"id", "summary", "effect", "scope"}
+
+
+async def test_an_operation_is_described(agent: Agent) -> None:
+    found = await call(agent, "search_operations", operation_id="projects_update")
+    assert found["parameters"][0]["name"] == "project_id"
+    assert "name" in str(found["body"])
+
+
+async def test_an_operation_reads(alice: Person, agent: Agent) -> None:
+    created = (await alice.post("/v1/builders/projects", json={"name": "Orders"})).json()
+    read = await call(agent, "read_operation", operation_id="projects_get", path={"project_id": created["id"]})
+    assert read["untrusted_data"]["name"] == "Orders"
+
+
+async def test_only_some_members_are_shown(alice: Person, agent: Agent) -> None:
+    await alice.post("/v1/builders/projects", json={"name": "Orders"})
+    read = await call(agent, "read_operation", operation_id="projects_list_projects", only=["name"])
+    assert read["untrusted_data"] == {"items": [{"name": "Orders"}], "next_cursor": None}
+
+
+async def test_what_writes_is_not_read(agent: Agent) -> None:
+    refusal = await refuse(agent, "read_operation", operation_id="projects_create")
+    assert refusal["code"] == "operation_writes"
+
+
+@pytest.mark.parametrize("operation", ["api_keys_create", "auth_get_session", "sandbox_decide", "nothing"])
+async def test_an_operation_that_no_tool_reaches_is_unknown(agent: Agent, operation: str) -> None:
+    assert (await refuse(agent, "read_operation", operation_id=operation))["code"] == "operation_unknown"
+
+
+@pytest.mark.parametrize("value", ["", "a/b", ".."])
+async def test_a_parameter_is_one_segment_of_the_path(agent: Agent, value: str) -> None:
+    refusal = await refuse(agent, "read_operation", operation_id="projects_get", path={"project_id": value})
+    assert refusal["code"] == "arguments_invalid"
+
+
+async def test_another_parameter_is_refused_as_by_the_api(agent: Agent) -> None:
+    refusal = await refuse(agent, "read_operation", operation_id="projects_list_projects", query={"limits": 1})
+    assert (refusal["code"], refusal["errors"][0]["member"]) == ("invalid", "limits")
+
+
+async def test_a_long_answer_is_refused(agent: Agent) -> None:
+    refusal = await refuse(agent, "read_operation", operation_id="webhooks_list_events")
+    assert refusal["code"] == "answer_too_large"
+
+
+async def test_the_project_of_a_stranger_is_not_found(service: Service, alice: Person, bob: Person) -> None:
+    created = (await alice.post("/v1/builders/projects", json={"name": "Orders"})).json()
+    async with connect(service, bob.key) as agent:
+        read = {"operation_id": "projects_get", "path": {"project_id": created["id"]}}
+        assert (await refuse(agent, "read_operation", **read))["status"] == 404
+
+
+def test_what_is_reachable_has_an_effect(service: Service) -> None:
+    assert {each.effect for each in operations_of(service.api).by_id.values()} == set(Effect) - {Effect.AUTHORITY}
