@@ -17,6 +17,7 @@ from builders_client.cli import (
     invoices,
     listen,
     login,
+    mcp,
     names,
     plans,
     portfolio,
@@ -225,6 +226,7 @@ app.command("plan")(plans.make_plan)
 app.command("promote")(plans.promote)
 app.command("approve")(plans.approve)
 app.command("listen")(listen.listen)
+app.command("mcp")(mcp.copy_messages)
 app.command("trigger")(webhooks.trigger)
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(events.app, name="events")
