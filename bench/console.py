@@ -41,7 +41,7 @@ async def measure(prepared: fixtures.Fixtures, owner: UUID) -> tuple[Sequence[st
     service = create_app(settings)
     async with lifespan(service.api):
         transport = httpx.ASGITransport(app=service)
-        cookie, key = await _account(service.api.state)
+        cookie, key = await make_account(service.api.state, "console@bench.example")
         async with httpx.AsyncClient(transport=transport, base_url="http://bench.test", timeout=60) as client:
             await _fill(client, key)
             client.headers["Cookie"] = f"{COOKIE}={cookie}"
@@ -55,10 +55,13 @@ async def measure(prepared: fixtures.Fixtures, owner: UUID) -> tuple[Sequence[st
             return lines, await console_portfolio.measure(client)
 
 
-async def _account(state: Any) -> tuple[str, str]:  # Starlette's State
+async def make_account(
+    state: Any,  # Starlette's State
+    email: str,
+) -> tuple[str, str]:
     """Return the token of a session and a key of a new account."""
     async with state.database.transaction() as conn:
-        account = await accounts.create_account(conn, email="console@bench.example", verified=True)
+        account = await accounts.create_account(conn, email=email, verified=True)
         token = await _sign_in(conn, state, account.id)
         made = await keys.create_key(
             conn,
