@@ -46,6 +46,7 @@ AUTHORITY = {
 }
 OUTWARD = {
     "aliases_add_correspondent",
+    "aliases_answer_message",
     "aliases_change",
     "domains_change",
     "portfolio_request_auth_code",

@@ -87,6 +87,8 @@ EARLIER = {
     "PUT /v1/aliases/{alias_id}/receive-as-event": "needs a person",
     "GET /v1/aliases/{alias_id}/mail/{message_id}": "needs a scope of no preset",
     "GET /v1/aliases/{alias_id}/mail/{message_id}/attachments/{number}": "as above",
+    "GET /v1/aliases/{alias_id}/mail/messages": "as above",
+    "POST /v1/aliases/{alias_id}/mail/{message_id}/reply": "as above",
 }
 CASES = [
     (name.split()[0], name.split()[1], root)
