@@ -95,9 +95,10 @@ async def _wait(client: httpx.AsyncClient, keys: list[str]) -> str:
     begun = time.process_time()
     await asyncio.sleep(1)
     busy = time.process_time() - begun
-    answers = [each.json()["result"] for each in await asyncio.gather(*sent)]
-    refused = sum(each["isError"] for each in answers)
-    return f"{len(sent)} waiting calls of {len(keys)} accounts: {busy * 100:.1f} % of a core, {refused} refused"
+    answers = [each.json() for each in await asyncio.gather(*sent)]
+    wrong = [each for each in answers if each.get("result", {"isError": True})["isError"]]
+    refused = f"{len(wrong)}, such as {wrong[0]}" if wrong else "none"
+    return f"{len(sent)} waiting calls of {len(keys)} accounts: {busy * 100:.1f} % of a core; refused: {refused}"
 
 
 def main() -> None:

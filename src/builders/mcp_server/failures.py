@@ -84,12 +84,13 @@ async def explain_failure(api: Calls, asked: ExplainFailure) -> Failure:
     )
 
 
-async def _explain_delivery(api: Calls, delivery_id: str | None) -> Failure:
-    if delivery_id is None:
+async def _explain_delivery(api: Calls, asked_id: str | None) -> Failure:
+    delivery_id = asked_id or ""
+    if asked_id is None:
         listed = await api.get(DELIVERIES, status="failed", limit=1)
         if not listed["items"]:
             raise Refused("not_found", "No delivery has failed.")
-        delivery_id = listed["items"][0]["id"]
+        delivery_id = str(listed["items"][0]["id"])
     found = (await api.send("GET", DELIVERY, path={"id": delivery_id})).body
     again = NextAction("Send it again when the receiver works.", "repeat", {"kind": "delivery", "id": delivery_id})
     shown = {

@@ -69,6 +69,7 @@ def make_transport(api: FastAPI) -> Transport:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
         on_list_prompts=list_prompts,
     )
 
@@ -133,6 +134,11 @@ def _result(content: dict[str, Any], *links: types.ResourceLink, is_error: bool 
 async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
     """Return no resources: a result links to what it is about."""
     return types.ListResourcesResult(resources=[], ttl_ms=TTL_MS, cache_scope="private")
+
+
+async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+    """Return no templates of resources."""
+    return types.ListResourceTemplatesResult(resource_templates=[], ttl_ms=TTL_MS, cache_scope="private")
 
 
 async def list_prompts(_: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
