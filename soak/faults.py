@@ -1,10 +1,11 @@
 """Faults under load: every acknowledged write is there once, and requests are answered soon after.
 
-    script/soak [faults] [NAME...] [--seconds 8]
+    script/soak [faults] [--citus] [NAME...] [--seconds 8]
 
 `builders serve` runs two HTTP processes and the worker on a PostgreSQL of its own, which it reaches through a TCP
 proxy. Eight clients write and claim names (soak/writers.py). Each fault happens in turn, for some seconds. At the
-end each acknowledged lead has its mail. A full disk needs root, who mounts one.
+end each acknowledged lead has its mail. A full disk needs root, who mounts one. `--citus` uses the cluster of
+BUILDERS_TEST_CITUS_URL without a proxy, and BUILDERS_TEST_CITUS_NODE to hurt a node (tests/citus/cluster.py).
 """
 
 import argparse
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,7 @@ from builders.kit.process.settings import Settings
 from soak.replicas import free_port, kill_all, kill_server
 from soak.restarts import Machine
 from soak.writers import WRITERS, History, find_errors, writing
+from tests.citus import cluster
 
 QUIET_S = 2.0  # before a fault
 ANSWER_S = 5.0  # of a retry after a process serves and the database accepts writes
@@ -112,6 +114,11 @@ class Network:
     def __init__(self, target: str) -> None:
         self.target, self.delay_s, self.is_cut, self.port = target, 0.0, False, 0
         self._writers: set[asyncio.StreamWriter] = set()
+
+    @property
+    def address(self) -> Mapping[str, str | int]:
+        """Return where a client of PostgreSQL connects."""
+        return {"host": "127.0.0.1", "port": self.port}
 
     def cut(self) -> None:
         """Reset all connections, and refuse new ones."""
@@ -212,6 +219,10 @@ def _block(at: Installation) -> None:
     at.blockers.append(conn)
 
 
+def _change(action: str) -> Callable[[Installation], None]:
+    return lambda at: cluster.change(action, cluster.list_nodes(at.conninfo)[-1])
+
+
 READ_ONLY = "ALTER SYSTEM SET default_transaction_read_only = on"
 FAULTS = [
     Fault(name="nothing", begin=lambda _: None),
@@ -250,6 +261,13 @@ FAULTS = [
     Fault(name="service killed and started", begin=_kill_service, end=lambda at: at.machine.start()),
     Fault(name="HTTP, worker and database killed in turn", begin=_kill_in_turn),
 ]
+
+
+NODE_FAULTS = [
+    Fault(name="database node killed", begin=_change("kill"), end=_change("start"), blocks_writes=True),
+    Fault(name="database node frozen", begin=_change("freeze"), end=_change("thaw"), blocks_writes=True),
+]
+ON_CITUS = {"nothing", "worker killed", "clock two minutes ahead", "clock two minutes behind"}  # of the others
 
 
 async def watch(port: int, history: History, striking: "asyncio.Task[None]") -> None:
@@ -333,13 +351,18 @@ def database(disk: Path) -> Iterator[str]:
 
 
 @contextmanager
-def installed(folder: Path, faults: Sequence[Fault]) -> Iterator[tuple[Installation, list[str]]]:
-    """Run PostgreSQL, the proxy, a mail server and the service for faults; yield them and keys for the writers."""
+def installed(
+    folder: Path, faults: Sequence[Fault], *, url: str | None = None
+) -> Iterator[tuple[Installation, list[str]]]:
+    """Run PostgreSQL, the proxy, a mail server and the service for faults; yield them and keys for the writers.
+
+    `url`: of a cluster, in place of PostgreSQL and the proxy.
+    """
     with ExitStack() as stack:
         (folder / "disk").mkdir(mode=0o711)
         if any(each.needs_root for each in faults):
             stack.enter_context(mounted(folder / "disk"))
-        conninfo = stack.enter_context(database(folder / "disk"))
+        conninfo = stack.enter_context(cluster.distributed_database(url) if url else database(folder / "disk"))
         prepared = asyncio.run(fixtures.prepare(folder, conninfo))
         parts = conninfo_to_dict(conninfo)
         network = stack.enter_context(proxied(f"{parts['host']}/.s.PGSQL.{parts.get('port', 5432)}"))
@@ -353,7 +376,7 @@ def installed(folder: Path, faults: Sequence[Fault]) -> Iterator[tuple[Installat
             **os.environ,
             "PYTHONPATH": str(CLOCK),
             "SOAK_CLOCK_OFFSET": str(offset),
-            "BUILDERS_DATABASE_URL": make_conninfo(conninfo, host="127.0.0.1", port=network.port),
+            "BUILDERS_DATABASE_URL": conninfo if url else make_conninfo(conninfo, **network.address),
             "BUILDERS_DATA_DIR": str(prepared.data_dir),
             "BUILDERS_SMTP_URL": f"smtp://127.0.0.1:{mails.port}?starttls=never",
             "BUILDERS_MAIL_FROM": "builders@soak.example",
@@ -371,6 +394,8 @@ def installed(folder: Path, faults: Sequence[Fault]) -> Iterator[tuple[Installat
 
 def report(at: Installation, fault: Fault, history: History) -> bool:
     """Print the row of a fault, and its errors; return whether something is wrong."""
+    with suppress(psycopg.errors.UndefinedFunction):  # without Citus
+        at.execute("SELECT recover_prepared_transactions()")
     errors = find_errors(at.conninfo, history)
     [(begun, accepted)] = history.outages
     longest = max(each.answered_at - each.sent_at for each in history.answers)
@@ -404,12 +429,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Faults under load.")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--seconds", type=float, default=8, help="of each fault")
+    parser.add_argument("--citus", action="store_true", help="on the cluster of BUILDERS_TEST_CITUS_URL")
     given = parser.parse_args()
-    faults = [each for each in FAULTS if can_have(each) and (not given.names or each.name in given.names)]
+    offered = [*(each for each in FAULTS if each.name in ON_CITUS), *NODE_FAULTS] if given.citus else FAULTS
+    faults = [each for each in offered if can_have(each) and (not given.names or each.name in given.names)]
     is_wrong, histories = False, list[History]()
     with tempfile.TemporaryDirectory(prefix="builders-faults-") as name:
         Path(name).chmod(0o711)
-        with installed(Path(name), faults) as (at, keys):
+        with installed(Path(name), faults, url=cluster.URL if given.citus else None) as (at, keys):
             print(TABLE, flush=True)
             for place, fault in enumerate(faults):
                 own = keys[place * WRITERS : (place + 1) * WRITERS]

@@ -18,7 +18,7 @@ from pglast import ast, parse_sql
 from pglast.enums import BoolExprType, JoinType, NullTestType, SubLinkType
 from pglast.enums.parsenodes import A_Expr_Kind
 
-from builders.kit.db.placement import NODE, Place, place_of
+from builders.kit.db.placement import COPIED, NODE, Place, place_of
 from tests.architecture.statements import NAMED, UNNAMED, Statement
 from tests.architecture.tenancy import Table, columns
 
@@ -262,6 +262,20 @@ def _is_dependent(query: Node) -> bool:
     }
     named = {each.fields[0].sval for each in _all(query, ast.ColumnRef) if len(each.fields) > 1}
     return bool(named - own)
+
+
+def changes_copies(statement: Statement) -> bool:
+    """Return whether a statement writes or locks rows of a copied table, for which all nodes must be up."""
+    query = parse(statement)
+    locking = [each for each in _all(query, ast.SelectStmt) if each.lockingClause]
+    locked = [each for one in locking for each in _own(one) if _is(each, ast.RangeVar) and _locks(one, each)]
+    tables = [*locked, *(each.relation for each in _all(query, CHANGES))]
+    return any(place_of(each.relname) == COPIED for each in tables)
+
+
+def _locks(query: Node, table: Node) -> bool:
+    of = {each.relname for clause in query.lockingClause for each in clause.lockedRels or ()}
+    return not of or (table.alias.aliasname if table.alias else table.relname) in of
 
 
 def missing_halves(statement: Statement, tables: Collection[str]) -> Iterator[str]:

@@ -14,6 +14,18 @@ from tests.architecture.source import Source
 from tests.architecture.statements import Statement, statements
 from tests.architecture.tenancy import Table
 
+# Statements that change a table which is copied to each node, with the reason: while a node is down they fail.
+CHANGES_COPIES = {
+    "catalog/store.py:LOAD": "a command of the vendor",
+    "catalog/store.py:rank": "a job of each night",
+    "identity/store/accounts.py:CHANGE_EMAIL": "the address of an account",
+    "identity/store/accounts.py:INSERT_ACCOUNT": "a new account",
+    "identity/store/accounts.py:verify_email": "the address of an account",
+    "portfolio/domains/store/rdap.py:block": "a job that checks domains",
+    "portfolio/domains/store/rdap.py:replace_services": "a job of each day",
+    "portfolio/domains/store/rdap.py:unblock": "a job that checks domains",
+    "portfolio/ledger/store/rates.py:insert_rates": "a job of each day",
+}
 # Views that are to be a table that is written with what they show.
 VIEWS: set[str] = set()
 FUNCTIONS = Functions(volatile={("nextval", 1)}, changing={("nextval", 1), ("to_char", 1)})
@@ -55,6 +67,27 @@ def test_what_touches_all_shards_is_listed(conn: psycopg.Connection, codebase: l
     found = {each.place.removeprefix("builders/") for each in sent if sharding.is_scattered(each, tables)}
     listed = [place for places in tomllib.loads(FAN_OUT.read_text()).values() for place in places]
     assert sorted(found ^ set(listed)) == []
+
+
+def test_what_changes_a_copied_table_is_listed(codebase: list[Source]) -> None:
+    sent = [statement for file in codebase for statement in statements(file)]
+    found = {each.place.removeprefix("builders/") for each in sent if sharding.changes_copies(each)}
+    assert sorted(found ^ CHANGES_COPIES.keys()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_reported"),
+    [
+        ("UPDATE identity_accounts SET name = 'a' WHERE id = %(account_id)s", True),
+        ("WITH a AS (DELETE FROM catalog_domains RETURNING id) SELECT id FROM a", True),
+        ("SELECT FROM identity_accounts WHERE id = %(account_id)s FOR NO KEY UPDATE", True),
+        ("SELECT FROM mail_sent AS s JOIN identity_accounts AS a ON a.id = s.account_id FOR SHARE OF a", True),
+        ("SELECT FROM mail_sent AS s JOIN identity_accounts AS a ON a.id = s.account_id FOR SHARE OF s", False),
+        ("INSERT INTO mail_sent SELECT id FROM identity_accounts", False),
+    ],
+)
+def test_a_change_of_a_copied_table_is_reported(text: str, *, is_reported: bool) -> None:
+    assert sharding.changes_copies(Statement(place="store.py:SAMPLE", text=text)) == is_reported
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ import time
 from collections import Counter
 
 import psycopg
+import pytest
 
 from builders.app import Service
 from builders.identity.records import Preset
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.cast import Person, make_person
 from tests.citus import cluster
 from tests.forwarding.postfix import MailServer
@@ -40,6 +42,20 @@ async def test_one_of_twenty_accounts_gets_a_name(
     names = admin.execute("SELECT account_id FROM aliases_names WHERE domain = %s", [domain]).fetchall()
     held = admin.execute("SELECT account_id FROM aliases WHERE domain = %s", [domain]).fetchall()
     assert (names, held) == ([(winner,)], [(winner,)])
+
+
+async def test_a_missing_row_of_a_foreign_key_is_reported_as_by_one_server(database: Database) -> None:
+    insert = "INSERT INTO profile_profiles (account_id) SELECT id FROM unnest(%s::uuid[]) AS new (id)"
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        async with database.connection() as conn:
+            await conn.execute(insert, [[ids.new()]])
+
+
+async def test_a_row_that_is_there_is_reported_as_by_one_server(alice: Person, database: Database) -> None:
+    insert = "INSERT INTO identity_people (account_id) SELECT id FROM unnest(%s::uuid[]) AS new (id)"
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        async with database.connection() as conn:
+            await conn.execute(insert, [[alice.account.id]])
 
 
 async def test_a_row_that_is_locked_on_a_worker_is_503_after_three_seconds(

@@ -1,6 +1,6 @@
 """Changes that need a person: while plans of an account need an approval, no key can become a decider.
 
-`identity_accounts.needs_person` is true while the approval policy is not `never`. Then, and while a machine has a
+`identity_people.needs_person` is true while the approval policy is not `never`. Then, and while a machine has a
 live mandate, a change of the address, of the deciders and of other sessions needs a fresh session of a person.
 """
 

@@ -7,11 +7,16 @@ CREATE TABLE identity_accounts (
     name text NOT NULL,
     email_verified_at timestamptz,
     email_changed_at timestamptz, -- null: it is the first address
-    needs_person boolean NOT NULL DEFAULT false, -- for what decides who approves its plans: a fresh session of a person
     created_at timestamptz NOT NULL
 );
 CREATE UNIQUE INDEX identity_accounts_by_email ON identity_accounts (email) WHERE sandbox_of IS NULL;
 CREATE UNIQUE INDEX identity_accounts_one_sandbox ON identity_accounts (sandbox_of) WHERE sandbox_of IS NOT NULL;
+
+-- A row for each real account: what is locked in its requests is with its rows, while accounts are copied to each node.
+CREATE TABLE identity_people (
+    account_id uuid PRIMARY KEY REFERENCES identity_accounts (id),
+    needs_person boolean NOT NULL DEFAULT false -- for what decides who approves its plans: a fresh session of a person
+);
 
 CREATE TABLE identity_keys (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),

@@ -21,6 +21,7 @@ INSERT_ACCOUNT = """
     INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
     SELECT %(sandbox_id)s, id, email, name, email_verified_at, created_at FROM account
 """
+INSERT_PEOPLE = "INSERT INTO identity_people (account_id) VALUES (%(account_id)s)"
 COLUMNS = """
     account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
     account.created_at, account.email_changed_at
@@ -38,7 +39,10 @@ CHANGE_EMAIL = """
 
 async def insert_account(conn: Conn, *, account: Account) -> bool:
     """Insert the account and its sandbox account; return False when the address is taken."""
-    return (await conn.execute(INSERT_ACCOUNT, asdict(account))).rowcount == 1
+    is_inserted = (await conn.execute(INSERT_ACCOUNT, asdict(account))).rowcount == 1
+    if is_inserted:
+        await conn.execute(INSERT_PEOPLE, {"account_id": account.id})
+    return is_inserted
 
 
 find_account = query(f"{SELECT} AND account.id = %(account_id)s").one(Account)
@@ -70,13 +74,11 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str, now: datetim
     return True
 
 
-# Of a reference table of a sharded database: a join would lock one of its copies only.
 lock_needs_person = query("""
-    SELECT needs_person FROM identity_accounts
-    WHERE id = %(account_id)s AND sandbox_of IS NULL FOR NO KEY UPDATE
+    SELECT needs_person FROM identity_people WHERE account_id = %(account_id)s FOR NO KEY UPDATE
 """).scalar(bool)
 set_needs_person = query("""
-    UPDATE identity_accounts SET needs_person = %(needed)s WHERE id = %(account_id)s
+    UPDATE identity_people SET needs_person = %(needed)s WHERE account_id = %(account_id)s
 """).run()
 # The real account of each sandbox or real account.
 list_real_accounts = query("""

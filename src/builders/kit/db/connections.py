@@ -7,7 +7,7 @@ The dependencies use FastAPI's function scope, so that a request's transaction c
 import asyncio
 import re
 import select
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -55,6 +55,11 @@ LOST_NODE = re.compile(
     "failure on connection marked as essential|server closed the connection|SSL (SYSCALL )?error"
     "|could not (receive|send) data|no connection to the server"
 )
+# What Citus reports as an internal error of a row of INSERT … SELECT, by PostgreSQL's text.
+VIOLATIONS: Mapping[str, type[psycopg.errors.IntegrityError]] = {
+    "violates foreign key constraint": psycopg.errors.ForeignKeyViolation,
+    "violates unique constraint": psycopg.errors.UniqueViolation,
+}
 SYNC_WAIT = "SyncRepWaitForLSN"  # PostgreSQL's function that waits for a standby; its messages are translated
 _OPEN_STATUSES = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
 # Timeouts of a statement, a lock and an idle transaction, serialization, deadlock, too many clients.
@@ -167,6 +172,9 @@ class DeadlineConnection(AsyncConnection[TupleRow]):
         except psycopg.errors.InternalError_ as error:
             if LOST_NODE.search(str(error)):
                 raise NodeLost(str(error)) from None
+            for text, violation in VIOLATIONS.items():
+                if text in str(error):
+                    raise violation(str(error)) from None
             raise
         if self.is_unreplicated:
             self.pgconn.finish()  # so that the pool discards it

@@ -30,7 +30,7 @@ from builders.kit.process import log
 from builders.kit.values import clock
 
 BATCH_SIZE = 500
-DISPATCHERS = 8  # that dispatch at once; each takes up to BATCH_SIZE locks of the server
+DISPATCHERS = 8  # at most, that dispatch at once; each takes up to BATCH_SIZE locks of the server
 POLL_INTERVAL_S = 0.2  # while the outbox is empty. NOTIFY would serialize all commits on one lock
 
 
@@ -57,12 +57,16 @@ _list_pending = query("""
     FROM (SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s) AS pending
 """).only(tuple[int, str | None])
 # A dispatcher holds a lock for each event until its deletion is committed, and skips the events of others: a
-# sharded database refuses a row lock without its account. The number of dispatchers is bounded, which leaves the
-# server room for other locks.
+# sharded database refuses a row lock without its account. All dispatchers together take at most half of the locks
+# for which the server has memory, or of a small one a batch.
 _claim = query("""
     WITH free AS MATERIALIZED (
         SELECT id FROM unnest(%(ids)s::uuid[]) AS pending (id), (
-            SELECT number FROM generate_series(1, %(dispatchers)s) AS number
+            SELECT number FROM generate_series(1, least(%(dispatchers)s, greatest(1,
+                current_setting('max_locks_per_transaction')::int
+                * (current_setting('max_connections')::int + current_setting('max_prepared_transactions')::int)
+                / 2 / %(batch)s
+            ))) AS number
             WHERE pg_try_advisory_xact_lock(%(locks)s + number) LIMIT 1
         ) AS dispatcher
         WHERE pg_try_advisory_xact_lock(uuid_hash_extended(id, %(locks)s)) LIMIT %(limit)s
@@ -72,7 +76,7 @@ _claim = query("""
     )
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
     FROM kit_outbox AS event JOIN claimed USING (account_id, id, created_at) ORDER BY event.id
-""").all(PublishedEvent, dispatchers=DISPATCHERS, locks=8511047300)
+""").all(PublishedEvent, dispatchers=DISPATCHERS, batch=BATCH_SIZE, locks=8511047300)
 _find_oldest_pending = query("SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1").scalar(datetime)
 _load_by_id = query("""
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
