@@ -151,7 +151,7 @@ SUMMARY = {"created": 0, "updated": 0, "unchanged": 2}
         (notices.of_destination, {"sent": False, "email": "a@b.example"}, ("wait", "No message is sent")),
         (notices.of_email, {"sent": False}, ("wait", "No message is sent")),
         (notices.of_profile, {"pending_email": "a@b.example"}, ("wait", "a@b.example counts after its")),
-        (notices.of_keys, {"items": []}, ("wait", "no key was active")),
+        (notices.of_keys, {"items": []}, ("wait", "No key was active.")),
         (notices.of_keys, {"items": [{}, {}]}, ("good", "2 keys are revoked.")),
         (notices.of_read, {"marked": 0}, ("wait", "No notice was unread.")),
         (notices.of_parking, {"summary": SUMMARY}, ("wait", "0 rows are recorded, 2 known already.")),

@@ -936,7 +936,7 @@ class RateLimited(TooManyRequestsError):
 
 
 class ReceptionNotFound(NotFoundError):
-    """The mail to the name is not received as events, or for another credential."""
+    """The name receives no mail as events, or for another credential."""
 
     code = "reception_not_found"
 

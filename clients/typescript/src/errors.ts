@@ -791,7 +791,7 @@ export class RateLimited extends TooManyRequestsError {
   declare readonly code: "rate_limited";
 }
 
-/** The mail to the name is not received as events, or for another credential. */
+/** The name receives no mail as events, or for another credential. */
 export class ReceptionNotFound extends NotFoundError {
   declare readonly code: "reception_not_found";
 }

@@ -11,7 +11,7 @@ class CorrespondentNotFound(Problem):
 
 
 class ReceptionNotFound(Problem):
-    """The mail to the name is not received as events, or for another credential."""
+    """The name receives no mail as events, or for another credential."""
 
     status, code = 404, "reception_not_found"
     remedy = "A person sets the rule: PUT /v1/aliases/{alias_id}/receive-as-event."

@@ -261,7 +261,7 @@ async def authenticate(
         mode="live",
         method="api_key",
         scopes=frozenset({"things:read"}),
-        key_id=ids.new(),
+        key_id=ids.NIL,
     )
 
 

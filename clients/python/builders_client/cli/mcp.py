@@ -15,7 +15,6 @@ from builders_client.cli import profiles
 from builders_client.cli.faults import SIGN_IN, USAGE, Fault
 from builders_client.cli.state import State, read_json, state_of
 from builders_client.problems import ApiError
-from builders_client.transport import Lost, Request, Transport
 
 if TYPE_CHECKING:  # slow to import
     from builders_client import Builders
@@ -80,6 +79,8 @@ class Relay:
         address = urlsplit(state.address())
         self._url = f"{address.scheme}://{address.netloc}{address.path.rstrip('/').removesuffix('/v1')}/mcp"
         self._key = key
+        from builders_client.transport import Transport
+
         self._transport = Transport(state.http)
         self._writing = Lock()
         self._agreed: str | None = None  # the version of a client that says it once
@@ -96,6 +97,8 @@ class Relay:
             self._write(answer)
 
     def _send(self, message: Any, content: bytes) -> Mapping[str, Any] | None:
+        from builders_client.transport import Lost, Request
+
         asked: Mapping[str, Any] = message if isinstance(message, dict) else {}
         request = Request("POST", self._url, self._headers(asked), content)
         response = self._transport.send(request, idle=IDLE_S, end=time.monotonic() + ANSWER_S)
