@@ -356,7 +356,9 @@ FORMS: Mapping[str, Shown] = {
         meanwhile=set_reception,
         tells=CHANGED,
     ),
-    "reception-end": Shown(page=NAME, prepare=read_name, meanwhile=end_reception, tells="not received as events"),
+    "reception-end": Shown(
+        page=NAME, prepare=read_name, meanwhile=end_reception, tells="receives no mail as events"
+    ),
     "destination-ask": Shown(page=NAME, prepare=asked_name, meanwhile=release_name, tells="deleted"),
     "domain-add": Shown(page="domains", typed={"domain": "added.example"}),
     "domain-verify": Shown(page=DOMAIN, prepare=domain, meanwhile=release_domain, tells="released"),

@@ -4,13 +4,13 @@ No module uses a private name of a library (`_name`). Each library of this page 
 """
 
 import ast
+import dis
 import importlib
 import inspect
 import pkgutil
-import textwrap
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Annotated, Any
 
 import aiohttp
@@ -34,6 +34,7 @@ from builders.cli import protocol
 from tests.cli.connections import GET, answered, hasty, serving
 
 SOURCE = Path(builders.__file__).parent
+OF_ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_ATTR"}
 PINNED = {"aiohttp", "fastapi", "httptools", "procrastinate", "psycopg", "starlette", "uvicorn"}
 SIGNATURES: dict[Callable[..., Any], list[str]] = {
     utils.request_params_to_args: ["fields", "received_params"],  # kit/http/parameters.py
@@ -141,12 +142,25 @@ def test_no_private_attribute_of_a_base_class_of_a_library_is_used() -> None:
 
 
 def own_names(kind: type) -> set[str]:
-    """Return the private names that a class uses of `self`, or defines."""
-    names = {*vars(kind)}
-    with suppress(OSError):  # a class without source, of a compiled module
-        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
-        names |= {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}
+    """Return the private names that a class uses of an object, or defines.
+
+    From compiled code: parsing many classes in Python 3.11 can end with a SystemError (python/cpython#106905).
+    """
+    codes = [code for member in vars(kind).values() for code in codes_of(member)]
+    used = {each.argval for code in codes for each in dis.get_instructions(code) if each.opname in OF_ATTRIBUTES}
+    names = {*vars(kind), *used}
     return {each for each in names if each.startswith("_") and not each.startswith(("__", "_abc_"))}
+
+
+def codes_of(member: object) -> Iterator[CodeType]:
+    """Yield the code of a function, of what a descriptor wraps, and of the functions inside it."""
+    for wrapped in ("__func__", "__wrapped__", "fget", "fset", "func"):
+        if (inner := getattr(member, wrapped, None)) is not None:
+            yield from codes_of(inner)
+    todo = [member.__code__] if isinstance(member, FunctionType) else []
+    for code in todo:
+        yield code
+        todo.extend(each for each in code.co_consts if isinstance(each, CodeType))
 
 
 @pytest.mark.parametrize("function", SIGNATURES, ids=lambda each: each.__qualname__)
