@@ -19,6 +19,7 @@ async def own(server: str, settings: Settings, tmp_path: Path, demo_images: Path
         yield conninfo
 
 
+@pytest.mark.system
 async def test_the_rows_are_written_and_mail_servers_are_told_the_truth(
     own: str, settings: Settings, tmp_path: Path
 ) -> None:
