@@ -57,6 +57,24 @@ def test_a_node_without_time_limits_is_named(url: str, admin: psycopg.Connection
     assert check()["time limits"][0]
 
 
+def test_a_role_that_is_older_than_the_database_gets_time_limits(
+    url: str, admin: psycopg.Connection, check: Check
+) -> None:
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("CREATE ROLE reader")
+    try:
+        admin.execute("GRANT SELECT ON projects TO reader")
+        assert "reader on " in check()["time limits"][1]
+        limit_roles(admin)
+        assert check()["time limits"][0]
+    finally:
+        for node in cluster.list_nodes(url):
+            with psycopg.connect(cluster.on_node(url, node, dbname=admin.info.dbname), autocommit=True) as conn:
+                conn.execute("SET citus.enable_ddl_propagation = off")
+                conn.execute("DROP OWNED BY reader")
+                conn.execute("DROP ROLE reader")
+
+
 def test_an_old_prepared_transaction_is_reported(url: str, admin: psycopg.Connection, check: Check) -> None:
     node = cluster.on_node(url, cluster.list_nodes(url)[2], dbname=admin.info.dbname)
     with psycopg.connect(node, autocommit=True) as conn:

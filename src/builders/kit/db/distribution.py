@@ -88,7 +88,10 @@ BYTES = """
     FROM pg_dist_node LEFT JOIN moved USING (nodename, nodeport)
     WHERE noderole = 'primary' AND shouldhaveshards GROUP BY 1 ORDER BY 1
 """
+# Citus itself sends this to the nodes only for a role that was created in this database.
 LIMIT = "ALTER ROLE {} IN DATABASE {} SET {} = {}"
+EACH_NODE = "SELECT result FROM run_command_on_all_nodes({}) WHERE NOT success"
+HERE = "SET citus.enable_ddl_propagation = off"
 PLACE = "SELECT create_distributed_table({}, {}, colocate_with => {})"
 COPY = "SELECT create_reference_table({})"
 # Rows that were copied to shards are still in the local table, where no statement sees them.
@@ -221,7 +224,7 @@ def plan(conn: psycopg.Connection, limits: Mapping[str, str]) -> list[Step]:
     steps += [*_place(tables), *(_put_back(key) for key in (*kept, *waiting))]
     steps += [[DROP]] if has_kept or waiting else []
     roles = dict.fromkeys(role for role, _ in list_unlimited(conn, read_nodes(conn), limits))
-    return steps + [[_limit(conn.info.dbname, role, name, limits[name]) for name in LIMITS] for role in roles]
+    return steps + [[_limit(conn.info.dbname, role, limits)] for role in roles]
 
 
 def distribute(conn: psycopg.Connection, steps: Sequence[Step]) -> None:
@@ -234,7 +237,7 @@ def distribute(conn: psycopg.Connection, steps: Sequence[Step]) -> None:
             with conn.transaction():
                 lift_limits(conn)
                 for statement in step:
-                    conn.execute(statement.encode())
+                    _run(conn, statement)
         except psycopg.errors.IntegrityError as error:
             found = error.diag
             reason = f"Rows of {found.table_name} break {found.constraint_name}: {found.message_detail}"
@@ -242,6 +245,14 @@ def distribute(conn: psycopg.Connection, steps: Sequence[Step]) -> None:
         except psycopg.errors.InsufficientPrivilege as error:
             reason = f"The role {conn.info.user} lacks a right: {error.diag.message_primary}."
             raise CannotDistribute(reason, f"As an administrator: {'; '.join(step)}.") from None
+
+
+def _run(conn: psycopg.Connection, statement: str) -> None:
+    """Raise CannotDistribute for what a node refuses: statements return this, or an empty text."""
+    result = conn.execute(statement.encode())
+    refused = [text for (text,) in result if text] if result.description else []
+    if refused:
+        raise CannotDistribute(f"A node refuses: {refused[0]}.", f"As an administrator: {statement}.")
 
 
 def _has_kept(conn: psycopg.Connection) -> bool:
@@ -288,8 +299,11 @@ def _place(tables: Sequence[Table]) -> Iterator[Step]:
             yield [placed, _write(CLEAR, name)]
 
 
-def _limit(database: str, role: str, name: str, value: str) -> str:
-    return _write(LIMIT, *map(sql.Identifier, (role, database, name)), sql.Literal(value))
+def _limit(database: str, role: str, limits: Mapping[str, str]) -> str:
+    texts = [
+        _write(LIMIT, *map(sql.Identifier, (role, database, name)), sql.Literal(limits[name])) for name in LIMITS
+    ]
+    return _write(EACH_NODE, sql.Literal("; ".join([HERE, *texts])))
 
 
 def _write(text: LiteralString, *values: sql.Composable) -> str:
