@@ -13,7 +13,7 @@ from builders.mail.store import Key
 _log = log.get_logger()
 
 
-@queue.app.task(name=mail.DELIVER, pass_context=True)
+@queue.app.task(name=mail.DELIVER, retry=queue.RETRY, pass_context=True)
 async def deliver(context: JobContext, account_id: str, message_id: str) -> None:
     """Make one attempt to deliver one message."""
     try:

@@ -287,6 +287,12 @@ async def test_jobs_that_wait_for_other_services_take_no_place_of_the_others(
         await working
 
 
+def test_each_job_that_no_schedule_repeats_is_retried() -> None:
+    ours = {name: task for name, task in queue.tasks().items() if not name.startswith(("builtin:", "test."))}
+    scheduled = {each.task.name for each in queue.app.periodic_registry.periodic_tasks.values()}
+    assert {name for name, task in ours.items() if task.retry_strategy is None} <= scheduled
+
+
 def test_no_task_has_a_parameter_with_the_name_of_the_argument_for_the_request() -> None:
     assert worker.JOBS  # all tasks are declared
     named = [name for name, task in queue.tasks().items() if queue.ARGUMENT in signature(task.func).parameters]
