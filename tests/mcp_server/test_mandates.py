@@ -1,16 +1,24 @@
 """What a credential does at /mcp: its mandate decides, and a key without one only reads and proposes."""
 
+import asyncio
+
 import pytest
 
 from builders.app import Service
 from builders.kit.effects import Effect
 from builders.mcp_server.operations import operations_of
 from builders.mcp_server.server import TOOLS
-from tests.cast import Person
+from builders.webhooks.feed import FeedWaiters
+from tests.cast import Person, replaced
 from tests.mcp_server.make import call, connect, refuse
 from tests.plans.make import Json
+from tests.worker import Worker
 
-NONE_LEFT = {"deletes_per_plan": 0, "outward": False}
+SPENDING: Json = {
+    "outward": True,
+    "max_total_per_plan": [{"amount": "20.00", "currency": "USD"}],
+    "max_total_per_30_days": [{"amount": "20.00", "currency": "USD"}],
+}
 
 
 async def mint(alice: Person, *toolsets: str, kind: str = "live", **mandate: object) -> str:
@@ -75,15 +83,7 @@ async def test_an_operation_of_another_toolset_is_refused(service: Service, alic
 async def test_a_mandate_that_writes_promotes_within_its_amount(
     service: Service, alice: Person, domain: str
 ) -> None:
-    key = await mint(
-        alice,
-        "names",
-        "plans",
-        read_only=False,
-        outward=True,
-        max_total_per_plan=[{"amount": "20.00", "currency": "USD"}],
-        max_total_per_30_days=[{"amount": "20.00", "currency": "USD"}],
-    )
+    key = await mint(alice, "names", "plans", read_only=False, **SPENDING)
     async with connect(service, key) as agent:
         one = {"address": f"ada@{domain}", "forward_to": ["ada@example.net"]}
         plan = await call(agent, "make_plan", claims=[one])
@@ -103,14 +103,54 @@ async def test_no_credential_of_a_machine_approves(service: Service, alice: Pers
             assert refusal["code"] == "operation_unknown"
 
 
-async def test_a_mandate_without_the_api_toolset_waits_without_events(
+async def test_a_mandate_for_plans_waits_for_an_approval(
+    service: Service, alice: Person, domain: str, worker: Worker
+) -> None:
+    claim = {"address": f"ada@{domain}", "forward_to": ["ada@example.net"]}
+    async with connect(service, await mint(alice, "names", "plans")) as agent, alice.browser() as browser:
+        plan = await call(agent, "make_plan", claims=[claim])
+        waiting = asyncio.create_task(call(agent, "wait", until="approval", plan_id=plan["id"]))
+        body = {"decision": "approve", "digest": plan["digest"]}
+        decided = await browser.post(f"/v1/sandbox/plans/{plan['id']}/approval", json=body)
+        assert decided.status_code == 200, decided.text
+        await worker.work()
+        waited = await waiting
+    assert (waited["pending"], waited["state"]) == (False, "approved")
+
+
+async def test_a_mandate_for_plans_waits_for_the_end_of_a_promotion(
     service: Service, alice: Person, domain: str
 ) -> None:
-    async with connect(service, await mint(alice, "names", "plans")) as agent:
-        claim = {"address": f"ada@{domain}", "forward_to": ["ada@example.net"]}
+    key = await mint(alice, "names", "plans", read_only=False, **SPENDING)
+    claim = {"address": f"ada@{domain}", "forward_to": ["ada@example.net"]}
+    async with connect(service, key) as agent:
         plan = await call(agent, "make_plan", claims=[claim])
-        waited = await call(agent, "wait", until="approval", plan_id=plan["id"])
-    assert (waited["pending"], waited["state"]) == (True, "required")
+        promotion = await call(agent, "promote_plan", plan_id=plan["id"], digest=plan["digest"])
+        waited = await call(agent, "wait", until="promotion", promotion_id=promotion["id"])
+    assert (waited["pending"], waited["state"]) == (False, "succeeded")
+
+
+async def test_a_mandate_without_the_toolset_of_events_is_refused_to_wait_for_one(
+    service: Service, alice: Person
+) -> None:
+    async with connect(service, await mint(alice, "plans")) as agent:
+        refusal = await refuse(agent, "wait", until="event")
+    assert (refusal["code"], refusal["kind"]) == ("mandate_exceeded", "toolset")
+
+
+async def test_a_wait_for_an_approval_counts_on_the_maximum_of_waiting_requests(
+    service: Service, alice: Person, domain: str
+) -> None:
+    claim = {"address": f"ada@{domain}", "forward_to": ["ada@example.net"]}
+    async with (
+        FeedWaiters(service.api.state.database) as none,
+        connect(service, await mint(alice, "plans", "names")) as agent,
+    ):
+        none.max_account_waiters = 0
+        plan = await call(agent, "make_plan", claims=[claim])
+        with replaced(service, feed_waiters=none):
+            refusal = await refuse(agent, "wait", until="approval", plan_id=plan["id"])
+    assert (refusal["code"], refusal["retry_after"]) == ("too_many_waiters", 1)
 
 
 async def test_an_operation_writes_once(service: Service, alice: Person) -> None:

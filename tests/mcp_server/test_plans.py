@@ -12,7 +12,10 @@ POLICY = "/v1/sandbox/approval-policy"
 
 async def test_names_are_found_under_a_price(agent: Agent, domain: str) -> None:
     found = await call(agent, "search_names", words=f"ada@{domain}", max_price="12.00")
-    assert found["names"][0]["price"] == "12.00 USD per year"
+    assert (found["names"][0]["price"], found["names"][0]["interval"]) == (
+        {"amount": "12.00", "currency": "USD"},
+        "year",
+    )
     assert (await call(agent, "search_names", words=f"ada@{domain}", max_price="11.99"))["names"] == []
 
 
@@ -20,7 +23,8 @@ async def test_a_claim_is_a_plan(agent: Agent, domain: str) -> None:
     claim = {"address": f"ada@{domain}", "forward_to": ["ada@example.net"]}
     result = await agent.call_tool("make_plan", {"claims": [claim]})
     plan = result.structured_content
-    assert (plan["summary"]["create"], plan["actions"][0]["price"]) == (1, "12.00 USD per year")
+    assert plan["summary"]["create"] == 1
+    assert plan["actions"][0]["price"] == {"amount": "12.00", "currency": "USD", "interval": "year"}
     links = {each.uri for each in result.content if each.type == "resource_link"}
     assert f"http://builders.test/v1/sandbox/plans/{plan['id']}" in {str(each) for each in links}
 
@@ -77,6 +81,7 @@ async def test_an_unknown_argument_of_a_claim_is_refused(agent: Agent, domain: s
 async def test_a_mistyped_argument_is_refused_and_not_quoted(agent: Agent) -> None:
     refusal = await refuse(agent, "list_names", limit="33333")
     assert (refusal["code"], refusal["errors"][0]["member"]) == ("arguments_invalid", "limit")
+    assert "Correct the arguments" in refusal["next_actions"][0]["why"]
     assert "33333" not in str(refusal)
 
 
@@ -91,7 +96,7 @@ async def test_a_person_approves_outside_and_the_agent_waits(alice: Person, agen
         body = {"decision": "approve", "digest": plan["digest"]}
         decided = await browser.post(f"/v1/sandbox/plans/{plan['id']}/approval", json=body)
         assert decided.status_code == 200, decided.text
-    done = await call(agent, "wait", until="approval", plan_id=plan["id"], cursor=pending["cursor"])
+    done = await call(agent, "wait", until="approval", plan_id=plan["id"])
     assert (done["pending"], done["state"]) == (False, "approved")
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from builders.mcp_server.tools import MAX_JSON, MAX_TEXT, as_data, visible
+from builders.mcp_server.selections import MAX_JSON, MAX_TEXT, as_data, visible
 
 
 @pytest.mark.parametrize("character", ["\u202e", "\u200b", "\U000e0041", "\x1b", "\u2066", "\ufeff"])

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import re
+from collections.abc import Coroutine, Mapping
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
+from pydantic import BaseModel
 from starlette.types import Scope
 
 from builders.kit.callers import Caller
@@ -14,6 +16,7 @@ from builders.kit.errors import Problem
 from builders.kit.http import internal_calls
 from builders.kit.http.callers import ScopeRequirement
 from builders.kit.http.compiled_routes import CompiledRoute
+from builders.kit.http.deadline import unless_disconnected
 from builders.kit.http.idempotency import HEADER as IDEMPOTENCY_KEY
 from builders.kit.http.internal_calls import Answer
 from builders.kit.http.media_types import JSON
@@ -22,7 +25,10 @@ from builders.kit.mandates import MandateExceeded, Toolset
 from builders.mcp_server.endpoint import Exchange
 
 MAX_ERRORS = 10  # of one refusal
+_OTHERWISE = "Read the reason; the same call is refused again."
 _PASSED_ON = ("scope", "review_url", "plan_id", "retry_after", "exists_in_mode", "did_you_mean")
+T = TypeVar("T")
+Result = Mapping[str, Any]  # of a tool: JSON of the API with what the tool adds; a selection of it is shown
 
 
 class NextAction(NamedTuple):
@@ -49,14 +55,20 @@ class Link(NamedTuple):
 class Refused(Exception):
     """The tool does not do what it was asked for: a result with code, reason and next actions."""
 
-    def __init__(self, code: str, reason: str, *actions: NextAction, **members: Any) -> None:  # JSON values
+    def __init__(self, code: str, reason: str, action: NextAction, **members: Any) -> None:  # JSON values
         super().__init__(reason)
-        self.code, self.reason, self.actions, self.members = code, reason, list(actions), members
+        self.code, self.reason, self.action, self.members = code, reason, action, members
 
     def shown(self) -> dict[str, Any]:
         """Return the refusal as JSON."""
-        actions = [each.shown() for each in self.actions]
-        return {"code": self.code, "reason": self.reason, **self.members, "next_actions": actions}
+        return {"code": self.code, "reason": self.reason, **self.members, "next_actions": [self.action.shown()]}
+
+
+def refuse_arguments(reason: str, **members: Any) -> Refused:  # JSON values
+    """Return the refusal of arguments: a misspelt or missing one is corrected by the agent itself."""
+    return Refused(
+        "arguments_invalid", reason, NextAction("Correct the arguments and call the tool again."), **members
+    )
 
 
 class Calls:
@@ -75,6 +87,15 @@ class Calls:
     async def get(self, path: str, /, **query: Any) -> Any:  # the JSON of the answer
         """Read a path. Raise Refused."""
         return (await self.send("GET", path, query=query)).body
+
+    async def read(self, path: str, asked: BaseModel, /, **changed: Any) -> Result:
+        """Read a path with the arguments of the tool as parameters, but for what is changed. Raise Refused."""
+        found: Result = await self.get(path, **asked.model_dump() | changed)
+        return found
+
+    async def unless_disconnected(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of work that waits, and end it when the client disconnects (ClientDisconnect)."""
+        return await unless_disconnected(self._exchange.request, work)
 
     async def send(
         self,
@@ -121,13 +142,11 @@ class Calls:
 
     def require(self, toolset: Toolset, effect: Effect) -> None:
         """Raise Refused unless the mandate has a toolset, and allows what changes something."""
-        try:
-            if self.caller.mandate is not None:
+        if self.caller.mandate is not None:
+            try:
                 self.caller.mandate.require(effect, toolset=toolset, checks_target=True)
-        except MandateExceeded as refusal:
-            action = NextAction(str(refusal.remedy))
-            kind = str(refusal.members["reason"])
-            raise Refused(refusal.code, refusal.detail, action, status=refusal.status, kind=kind) from None
+            except MandateExceeded as refusal:
+                raise refusal_of_problem(refusal) from None
 
     def allows(self, *uses: tuple[str, str]) -> bool:
         """Return whether the caller may send one of these operations, as far as that needs no request."""
@@ -145,18 +164,27 @@ class Calls:
 def refusal_of(answer: Answer) -> Refused:
     """Return the refusal of the API with what a program can do about it."""
     body: Mapping[str, Any] = answer.body if isinstance(answer.body, dict) else {}
+    action = NextAction(body.get("next_action") or _OTHERWISE, url=body.get("review_url"))
     if isinstance(body.get("detail"), list):
         errors = [
             {"member": ".".join(map(str, each["loc"][1:])), "reason": each["msg"], "code": each["type"]}
             for each in body["detail"][:MAX_ERRORS]
         ]
-        return Refused("invalid", "The API refused the arguments.", status=answer.status, errors=errors)
+        return Refused("invalid", "The API refused the arguments.", action, status=answer.status, errors=errors)
     members = {name: body[name] for name in _PASSED_ON if body.get(name) is not None}
     members |= {"kind": body["reason"]} if "reason" in body else {}
-    action = body.get("next_action")
-    actions = [NextAction(action, url=body.get("review_url"))] if isinstance(action, str) else []
     code, reason = str(body.get("code", "request_failed")), str(body.get("detail", "The API refused it."))
-    return Refused(code, reason, *actions, status=answer.status, **members)
+    return Refused(code, reason, action, status=answer.status, **members)
+
+
+def refusal_of_problem(problem: Problem) -> Refused:
+    """Return the refusal of a check that a tool makes itself."""
+    return refusal_of(Answer(problem.status, json.loads(bytes(problem.response().body))))
+
+
+def named(text: str) -> str:
+    """Return a text as a key of a manifest."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _fill(segment: str, values: Mapping[str, str]) -> str:
@@ -164,7 +192,7 @@ def _fill(segment: str, values: Mapping[str, str]) -> str:
         return segment
     value = values.get(segment[1:-1], "")
     if not value or "/" in value or value in {".", ".."}:
-        raise Refused("arguments_invalid", f"The operation needs a value of {segment} in `path`.")
+        raise refuse_arguments(f"The operation needs a value of {segment} in `path`.")
     return value
 
 

@@ -62,7 +62,7 @@ class Exchange:
     """One message: who sent it, and what its tools need to call the API."""
 
     def __init__(self, request: Request, credential: Credential, caller: Caller) -> None:
-        self._request, self._credential = request, credential
+        self.request, self._credential = request, credential
         self.caller = caller
         self.app: FastAPI = request.app
         self.receive = request.receive  # after the body: when the client disconnects
@@ -78,7 +78,7 @@ class Exchange:
         """Return the caller, whose credential is verified again for an operation that ignores the cache."""
         if not fresh:
             return self.caller
-        return bounded(await authenticate(self._request, self._credential, fresh=True))
+        return bounded(await authenticate(self.request, self._credential, fresh=True))
 
 
 class Transport(Protocol):

@@ -5,20 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from builders.kit.mandates import Toolset
-from builders.mcp_server.calls import Calls
-from builders.mcp_server.tools import (
-    MAX_SHOWN,
-    Amount,
-    Arguments,
-    Cursor,
-    Limit,
-    Reply,
-    Result,
-    Untrusted,
-    tool,
-    untrusted,
-)
+from builders.mcp_server.calls import Calls, Result
+from builders.mcp_server.tools import MAX_SHOWN, Arguments, Cursor, Limit, tool
 
+SUGGEST, NAMES, INVOICES = "/v1/catalog/suggest", "/v1/aliases", "/v1/invoices"
 MAX_SUGGESTED = 24  # as GET /v1/catalog/suggest returns
 
 
@@ -32,33 +22,22 @@ class FindNames(Arguments):
     limit: Annotated[int, Field(ge=1, le=MAX_SUGGESTED)] = 10
 
 
-class FoundName(Reply):
-    """A name that can be claimed."""
-
-    address: str
-    price: Amount
-    score: int
-
-
-class FoundNames(Result):
-    """Names that can be claimed, the best first."""
-
-    names: list[FoundName]
-
-
-@tool("Search names", Toolset.NAMES, "GET /v1/catalog/suggest")
-async def search_names(api: Calls, asked: FindNames) -> FoundNames:
+@tool(
+    "Search names",
+    Toolset.NAMES,
+    f"GET {SUGGEST}",
+    shows="names=items(address price(amount currency) interval=price.interval score)",
+)
+async def search_names(api: Calls, asked: FindNames) -> Result:
     """Search names (email addresses) that can be claimed now, with prices. To claim one, call make_plan."""
-    answer = await api.get(
-        "/v1/catalog/suggest", q=asked.words, limit=MAX_SUGGESTED if asked.max_price else asked.limit
-    )
+    answer = await api.get(SUGGEST, q=asked.words, limit=MAX_SUGGESTED if asked.max_price else asked.limit)
     bound = None if asked.max_price is None else float(asked.max_price)
     items = [
         each
         for each in answer["items"]
         if each["available"] and (bound is None or float(each["price"]["amount"]) <= bound)
     ]
-    return FoundNames.model_validate({"names": items[: asked.limit]})
+    return {"items": items[: asked.limit]}
 
 
 class ListNames(Arguments):
@@ -71,39 +50,16 @@ class ListNames(Arguments):
     cursor: Cursor = None
 
 
-class Destination(Reply):
-    """Where mail goes."""
-
-    email: str
-    verified: bool | None = None
-
-
-class OwnName(Reply):
-    """A claimed name."""
-
-    id: str
-    address: str
-    status: str
-    destinations: list[Destination]
-    price: Amount | None = None
-    renews_at: str | None = None
-    project_id: str | None = None
-    untrusted_note: Untrusted | None = untrusted("note")
-
-
-class OwnNames(Result):
-    """The names of the account."""
-
-    names: list[OwnName]
-    next_cursor: str | None = None
-
-
-@tool("List names", Toolset.NAMES, "GET /v1/aliases")
-async def list_names(api: Calls, asked: ListNames) -> OwnNames:
+@tool(
+    "List names",
+    Toolset.NAMES,
+    f"GET {NAMES}",
+    shows="names=items(id address status destinations(email verified) price renews_at project_id"
+    " untrusted_note=note) next_cursor",
+)
+async def list_names(api: Calls, asked: ListNames) -> Result:
     """List the claimed names of the account, newest first, with destinations, price and renewal."""
-    query = {"q": asked.containing, "domain": asked.domain, "status": asked.status}
-    answer = await api.get("/v1/aliases", **query, limit=asked.limit, cursor=asked.cursor)
-    return OwnNames.model_validate({"names": answer["items"], "next_cursor": answer["next_cursor"]})
+    return await api.read(NAMES, asked, q=asked.containing, containing=None)
 
 
 class ListInvoices(Arguments):
@@ -114,28 +70,12 @@ class ListInvoices(Arguments):
     cursor: Cursor = None
 
 
-class Invoice(Reply):
-    """An invoice."""
-
-    id: str
-    number: str | None = None
-    status: str
-    total: Amount
-    amount_due: Amount
-    due_at: str | None = None
-    overdue: bool
-    promotion_id: str | None = None
-
-
-class Invoices(Result):
-    """Invoices of the account."""
-
-    invoices: list[Invoice]
-    next_cursor: str | None = None
-
-
-@tool("List invoices", Toolset.MONEY, "GET /v1/invoices")
-async def list_invoices(api: Calls, asked: ListInvoices) -> Invoices:
+@tool(
+    "List invoices",
+    Toolset.MONEY,
+    f"GET {INVOICES}",
+    shows="invoices=items(id number status total amount_due due_at overdue promotion_id) next_cursor",
+)
+async def list_invoices(api: Calls, asked: ListInvoices) -> Result:
     """List invoices for names, newest first. A person pays them."""
-    answer = await api.get("/v1/invoices", status=asked.status, limit=asked.limit, cursor=asked.cursor)
-    return Invoices.model_validate({"invoices": answer["items"], "next_cursor": answer["next_cursor"]})
+    return await api.read(INVOICES, asked)

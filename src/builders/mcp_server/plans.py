@@ -1,7 +1,8 @@
 """Tools for plans and promotions, and what to wait for."""
 
+import asyncio
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -10,23 +11,25 @@ from builders.kit.effects import Effect
 from builders.kit.http.media_types import JSON
 from builders.kit.mandates import Toolset
 from builders.kit.values import clock
-from builders.mcp_server.calls import Calls, Link, NextAction, Refused
-from builders.mcp_server.tools import (
-    Amount,
-    Arguments,
-    Attempt,
-    Reply,
-    Result,
-    UntrustedJson,
-    named,
-    tool,
-    untrusted,
-)
+from builders.mcp_server.calls import Calls, Link, NextAction, Result, named, refuse_arguments
+from builders.mcp_server.tools import Arguments, Attempt, tool
+from builders.webhooks import feed
 
-PLAN = "/v1/sandbox/plans/{plan_id}"
-PROMOTION = "/v1/sandbox/promotions/{promotion_id}"
+MAKE, PROMOTE = "/v1/sandbox/plan", "/v1/sandbox/promote"
+PLAN, PROMOTION = "/v1/sandbox/plans/{plan_id}", "/v1/sandbox/promotions/{promotion_id}"
+EVENTS = "/v1/events"
 MAX_CLAIMS = 100
 MAX_ACTIONS = 50  # of a plan, or steps of a promotion, that are shown
+FINDING = "(code address message)"
+OF_PLAN = (
+    "id status digest promotable summary actions(address kind action risk price reason changed_fields)"
+    f" actions_left_out:integer totals(once month year) errors{FINDING} warnings{FINDING} confirm_deletes"
+    " approval(state approvals) review_url=approval.review_url expires_at"
+)
+OF_PROMOTION = (
+    "id plan_id status summary steps(address action status error(code message retryable))"
+    " steps_left_out:integer invoices(id total) error(code message retryable)"
+)
 Id = Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{36}$")]
 
 
@@ -49,65 +52,11 @@ class MakePlan(Arguments):
     attempt: Attempt = 1
 
 
-class Action(Reply):
-    """One change."""
-
-    address: str
-    kind: str
-    action: str
-    risk: str
-    price: Amount | None = None
-    reason: str | None = None
-    changed_fields: list[str] = Field(default_factory=list)
-
-
-class Total(Reply):
-    """What the plan costs in one currency."""
-
-    once: Amount
-    month: Amount
-    year: Amount
-
-
-class Finding(Reply):
-    """An error or a warning of the plan."""
-
-    code: str
-    address: str | None = None
-    message: str
-
-
-class Approval(Reply):
-    """Whether a person must approve the plan."""
-
-    state: str
-    approvals: int
-
-
-class Plan(Result):
-    """A plan."""
-
-    id: str
-    status: str
-    digest: str
-    promotable: bool
-    summary: dict[str, int]
-    actions: list[Action]
-    actions_left_out: int = 0
-    totals: list[Total]
-    errors: list[Finding]
-    warnings: list[Finding]
-    confirm_deletes: int
-    approval: Approval
-    review_url: str | None = None
-    expires_at: str | None = None
-
-
-@tool("Make a plan", Toolset.PLANS, "POST /v1/sandbox/plan", effect=Effect.PROPOSE)
-async def make_plan(api: Calls, asked: MakePlan) -> Plan:
+@tool("Make a plan", Toolset.PLANS, f"POST {MAKE}", shows=OF_PLAN, effect=Effect.PROPOSE)
+async def make_plan(api: Calls, asked: MakePlan) -> Result:
     """Plan claims of names, or any manifest: what changes and what it costs. It happens by promote_plan."""
     if (asked.claims is None) == (asked.manifest is None):
-        raise Refused("arguments_invalid", "Send either `claims` or `manifest`.")
+        raise refuse_arguments("Send either `claims` or `manifest`.")
     manifest = asked.manifest
     if asked.claims is not None:
         manifest = {
@@ -116,7 +65,7 @@ async def make_plan(api: Calls, asked: MakePlan) -> Plan:
             "metadata": {"name": asked.name},
             "resources": {"aliases": [_alias(each) for each in asked.claims]},
         }
-    plan = (await api.send("POST", "/v1/sandbox/plan", body=manifest)).body
+    plan = (await api.send("POST", MAKE, body=manifest)).body
     if asked.ask_for_approval and plan["approval"]["state"] == "required":
         path = {"plan_id": plan["id"]}
         plan["approval"] = (await api.send("POST", f"{PLAN}/approval/request", path=path)).body
@@ -140,30 +89,20 @@ class ShowPlan(Arguments):
     plan_id: Id
 
 
-@tool("Show a plan", Toolset.PLANS, f"GET {PLAN}")
-async def show_plan(api: Calls, asked: ShowPlan) -> Plan:
+@tool("Show a plan", Toolset.PLANS, f"GET {PLAN}", shows=OF_PLAN)
+async def show_plan(api: Calls, asked: ShowPlan) -> Result:
     """Read a plan: its changes, costs, obstacles, and whether a person has approved it."""
-    return _show(api, await _get(api, PLAN, plan_id=asked.plan_id))
+    return _show(api, (await api.send("GET", PLAN, path={"plan_id": asked.plan_id})).body)
 
 
-async def _get(api: Calls, template: str, **path: str) -> Any:  # the JSON of the answer
-    return (await api.send("GET", template, path=path)).body
-
-
-def _show(api: Calls, plan: dict[str, Any]) -> Plan:
+def _show(api: Calls, plan: dict[str, Any]) -> Result:
     actions = [each for each in plan["actions"] if each["action"] != "no_op"]
     review_url = plan["approval"].get("review_url")
     api.links.append(Link(f"{api.url}{PLAN.format(plan_id=plan['id'])}", "plan", JSON))
     if review_url:
         api.links.append(Link(review_url, "review page for a person", "text/html"))
-    found = {
-        **plan,
-        "actions": actions[:MAX_ACTIONS],
-        "actions_left_out": max(0, len(actions) - MAX_ACTIONS),
-        "review_url": review_url,
-        "next_actions": [each.shown() for each in _after(plan, review_url)],
-    }
-    return Plan.model_validate(found)
+    shown = {"actions": actions[:MAX_ACTIONS], "actions_left_out": max(0, len(actions) - MAX_ACTIONS)}
+    return {**plan, **shown, "next_actions": _after(plan, review_url)}
 
 
 def _after(plan: dict[str, Any], review_url: str | None) -> list[NextAction]:
@@ -181,60 +120,16 @@ def _after(plan: dict[str, Any], review_url: str | None) -> list[NextAction]:
     return [NextAction("Execute it.", "promote_plan", {"plan_id": plan["id"], "digest": plan["digest"]})]
 
 
-class StepError(Reply):
-    """Why a step failed."""
-
-    code: str
-    message: str
-    retryable: bool
-
-
-class Step(Reply):
-    """A step of a promotion."""
-
-    address: str
-    action: str
-    status: str
-    error: StepError | None = None
-
-
-class PromotionInvoice(Reply):
-    """What it cost."""
-
-    id: str
-    total: Amount
-
-
-class Promotion(Result):
-    """The execution of a plan."""
-
-    id: str
-    plan_id: str
-    status: str
-    summary: dict[str, int]
-    steps: Annotated[list[Step], Field(description="Those that did not succeed come first.")]
-    steps_left_out: int = 0
-    invoices: list[PromotionInvoice]
-    error: StepError | None = None
-
-
-def show_promotion(api: Calls, found: dict[str, Any]) -> Promotion:
-    """Return the promotion with what follows."""
+def with_next(api: Calls, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the promotion, the steps that did not succeed first, with what follows."""
     steps = sorted(found["steps"], key=lambda each: bool(each["status"] == "succeeded"))
     waiting = {"until": "promotion", "promotion_id": found["id"]}
     actions = [NextAction(each["message"]) for each in found["next_action_details"]]
     if found["status"] in {"running", "waiting"}:
         actions = [NextAction("Wait until it has ended.", "wait", waiting)]
-    api.links.append(
-        Link(f"{api.url}{PROMOTION.format(promotion_id=found['id'])}", "promotion", "application/json")
-    )
-    shown = {
-        **found,
-        "steps": steps[:MAX_ACTIONS],
-        "steps_left_out": max(0, len(steps) - MAX_ACTIONS),
-        "next_actions": [each.shown() for each in actions],
-    }
-    return Promotion.model_validate(shown)
+    api.links.append(Link(f"{api.url}{PROMOTION.format(promotion_id=found['id'])}", "promotion", JSON))
+    shown = {"steps": steps[:MAX_ACTIONS], "steps_left_out": max(0, len(steps) - MAX_ACTIONS)}
+    return {**found, **shown, "next_actions": actions}
 
 
 class MaxTotal(Arguments):
@@ -255,15 +150,16 @@ class PromotePlan(Arguments):
     attempt: Attempt = 1
 
 
-@tool("Promote a plan", Toolset.PLANS, "POST /v1/sandbox/promote", effect=Effect.WRITE)
-async def promote_plan(api: Calls, asked: PromotePlan) -> Promotion:
+@tool("Promote a plan", Toolset.PLANS, f"POST {PROMOTE}", shows=OF_PROMOTION, effect=Effect.WRITE)
+async def promote_plan(api: Calls, asked: PromotePlan) -> Result:
     """Execute a plan with a live key: claims names and costs money, within the mandate. Show the plan first."""
     body = asked.model_dump(exclude_none=True, exclude={"attempt"})
-    return show_promotion(api, (await api.send("POST", "/v1/sandbox/promote", body=body)).body)
+    return with_next(api, (await api.send("POST", PROMOTE, body=body)).body)
 
 
 LONGEST_WAIT_S = 20  # as GET /v1/events waits
 MAX_EVENTS = 10
+LOOK_S = 1.0  # between two looks at the plan or the promotion
 
 
 class _Target(NamedTuple):
@@ -271,23 +167,12 @@ class _Target(NamedTuple):
 
     template: str
     member: str  # with its id, of the arguments and of the path
-    types: Sequence[str]  # the events of its end
     states: Collection[str]  # that do not change any more without a request
 
 
 _TARGETS: Mapping[str, _Target] = {
-    "approval": _Target(
-        PLAN,
-        "plan_id",
-        ("plan.approved", "plan.rejected"),
-        ("approved", "rejected", "expired", "not_required"),
-    ),
-    "promotion": _Target(
-        PROMOTION,
-        "promotion_id",
-        ("promotion.completed", "promotion.failed"),
-        ("succeeded", "partial", "failed"),
-    ),
+    "approval": _Target(PLAN, "plan_id", ("approved", "rejected", "expired", "not_required")),
+    "promotion": _Target(PROMOTION, "promotion_id", ("succeeded", "partial", "failed")),
 }
 
 
@@ -298,65 +183,58 @@ class Wait(Arguments):
     plan_id: Annotated[Id | None, Field(description="Of `approval`.")] = None
     promotion_id: Annotated[Id | None, Field(description="Of `promotion`.")] = None
     types: Annotated[list[str] | None, Field(description="Of `event`, such as `alias.*`; absent: all.")] = None
-    cursor: Annotated[str | None, Field(description="Of the previous answer; absent: from now on.")] = None
+    cursor: Annotated[str | None, Field(description="Of `event`; absent: from now on.")] = None
     seconds: Annotated[int, Field(ge=0, le=LONGEST_WAIT_S)] = LONGEST_WAIT_S
 
 
-class Event(Reply):
-    """An event of the account."""
-
-    id: str
-    type: str
-    timestamp: str
-    untrusted_data: UntrustedJson = untrusted("data")
-
-
-class Waited(Result):
-    """What happened; `pending` if nothing did yet."""
-
-    pending: bool
-    state: Annotated[str | None, Field(description="Of the approval or the promotion.")] = None
-    events: list[Event] = Field(default_factory=list)
-    cursor: str | None = None
-
-
-@tool("Wait", Toolset.PLANS, "GET /v1/events", f"GET {PLAN}")
-async def wait(api: Calls, asked: Wait) -> Waited:
-    """Wait up to 20 s for an event, a person's approval, or the end of a promotion. If `pending`, call again."""
-    start = {"cursor": asked.cursor} if asked.cursor else {"since": clock.now().isoformat()}
+@tool(
+    "Wait",
+    Toolset.PLANS,
+    f"GET {EVENTS}",
+    f"GET {PLAN}",
+    shows="pending:boolean state:string events=items(id type timestamp untrusted_data=data) cursor=resume_cursor",
+)
+async def wait(api: Calls, asked: Wait) -> Result:
+    """Wait up to 20 s for a person's approval, the end of a promotion, or (toolset api) an event."""
+    again = asked.model_dump(exclude_none=True)
     if asked.until == "event":
-        page = await api.get("/v1/events", types=asked.types, wait=asked.seconds, limit=MAX_EVENTS, **start)
-        return _waited(asked, page, is_pending=not page["items"])
+        start = {"cursor": asked.cursor} if asked.cursor else {"since": clock.now().isoformat()}
+        page = await api.get(EVENTS, types=asked.types, wait=asked.seconds, limit=MAX_EVENTS, **start)
+        return _waited(page, again | {"cursor": page["resume_cursor"]}, is_pending=not page["items"])
     target = _TARGETS[asked.until]
     sent: str | None = getattr(asked, target.member)
     if sent is None:
-        raise Refused("arguments_invalid", f"To wait for {asked.until}, send `{target.member}`.")
-    state = await _read_state(api, target, sent)
-    page = {"resume_cursor": asked.cursor}
-    if state not in target.states and api.allows(("GET", "/v1/events")):  # else the client asks again
-        page = await api.get("/v1/events", types=target.types, wait=asked.seconds, limit=MAX_EVENTS, **start)
-    if state not in target.states:
-        state = await _read_state(api, target, sent)
-    return _waited(asked, {**page, "items": []}, is_pending=state not in target.states, state=state)
+        raise refuse_arguments(f"To wait for {asked.until}, send `{target.member}`.")
+    state = await api.unless_disconnected(_end_of(api, target, sent, asked.seconds))
+    found = _waited({"state": state}, again, is_pending=state not in target.states)
+    if asked.plan_id is not None and state in target.states:
+        action = NextAction("See what can be done now.", "show_plan", {"plan_id": asked.plan_id})
+        return {**found, "next_actions": [action]}
+    return found
 
 
-async def _read_state(api: Calls, target: _Target, sent: str) -> str:
-    found = await _get(api, target.template, **{target.member: sent})
-    return str(found["approval"]["state"] if "approval" in found else found["status"])
+async def _end_of(api: Calls, target: _Target, sent: str, seconds: int) -> str:
+    """Return the state when it ends, or when the time is over.
+
+    Each event of the account is a reason to look again, at most once in LOOK_S. The events are not read: they
+    belong to another toolset. No connection is held.
+    """
+    services, account_id = api.app.state, api.caller.account_id
+    deadline = clock.monotonic() + seconds
+    is_over = not seconds
+    while True:
+        async with services.database.connection() as conn:  # first, so that what follows the look ends the wait
+            head = await feed.find_head(conn, account_id=account_id)
+        looked_at = clock.monotonic()
+        found = (await api.send("GET", target.template, path={target.member: sent})).body
+        state = str(found["approval"]["state"] if "approval" in found else found["status"])
+        if state in target.states or is_over:
+            return state
+        left_s = max(0, deadline - clock.monotonic())
+        is_over = not await services.feed_waiters.wait(account_id, after=head, timeout_s=left_s)
+        await asyncio.sleep(0 if is_over else max(0, looked_at + LOOK_S - clock.monotonic()))
 
 
-def _waited(asked: Wait, page: Mapping[str, Any], *, is_pending: bool, state: str | None = None) -> Waited:
-    actions = []
-    if is_pending:
-        again = {**asked.model_dump(exclude_none=True), "cursor": page["resume_cursor"]}
-        actions = [NextAction("It has not happened yet: wait again.", "wait", again)]
-    elif asked.plan_id is not None and state is not None:
-        actions = [NextAction("See what can be done now.", "show_plan", {"plan_id": asked.plan_id})]
-    found = {
-        "pending": is_pending,
-        "state": state,
-        "events": page["items"],
-        "cursor": page["resume_cursor"],
-        "next_actions": [each.shown() for each in actions],
-    }
-    return Waited.model_validate(found)
+def _waited(found: Mapping[str, Any], again: Mapping[str, Any], *, is_pending: bool) -> dict[str, Any]:
+    actions = [NextAction("It has not happened yet: wait again.", "wait", again)] if is_pending else []
+    return {"items": [], **found, "pending": is_pending, "next_actions": actions}

@@ -1,6 +1,7 @@
 """The tools of this service as an MCP server."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,12 +11,13 @@ from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect
 
 from builders.kit.effects import Effect
+from builders.kit.errors import Problem
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.mcp_server import failures, mail, names, operations, plans, portfolio
-from builders.mcp_server.calls import Calls, NextAction, Refused
-from builders.mcp_server.tools import Tool, shown
+from builders.mcp_server.calls import Calls, NextAction, Refused, refusal_of_problem
+from builders.mcp_server.tools import Tool
 from builders.mcp_server.transport import Transport, exchange_of
 
 NAME = "builders"
@@ -49,6 +51,12 @@ TOOLS: tuple[Tool, ...] = (
 )
 _BY_NAME = {each.name: each for each in TOOLS}
 Context = ServerRequestContext[Any, Any]
+_DISCONNECTED = Refused("client_disconnected", "Nobody waits for the answer.", NextAction("Call the tool again."))
+_FAILED = Refused(
+    "internal_error",
+    "An internal error occurred; it was logged.",
+    NextAction("Call the tool again later; a call repeated within a day has one effect."),
+)
 _log = log.get_logger()
 
 
@@ -77,18 +85,19 @@ def make_transport(api: FastAPI) -> Transport:
 async def list_tools(context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     """Return the tools that the credential may use, always in the same order."""
     calls = Calls(exchange_of(context), tool="", arguments={})
-    listed = [describe(each) for each in TOOLS if each.is_seen(calls)]
+    document = operations.operations_of(calls.app).document
+    listed = [describe(each, document) for each in TOOLS if each.is_seen(calls)]
     return types.ListToolsResult(tools=listed, ttl_ms=TTL_MS, cache_scope="private")
 
 
-def describe(tool: Tool) -> types.Tool:
-    """Return what a client sees of a tool."""
+def describe(tool: Tool, document: Mapping[str, Any]) -> types.Tool:
+    """Return what a client sees of a tool, with the types of the API's document."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
+        output_schema=tool.output_schema(document),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.effect is Effect.READ,
             destructive_hint=None if tool.effect is Effect.READ else tool.effect is Effect.WRITE,
@@ -106,19 +115,23 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
     calls = Calls(exchange_of(context), tool=tool.name, arguments=params.arguments or {})
     try:
         calls.require(tool.toolset, tool.effect)
-        result = shown(await tool.run(calls, tool.read(params.arguments)))
+        found = await tool.run(calls, tool.read(params.arguments))
     except Refused as refusal:
         return _result(refusal.shown(), is_error=True)
+    except Problem as problem:
+        return _result(refusal_of_problem(problem).shown(), is_error=True)
     except ClientDisconnect:
-        return _result(Refused("client_disconnected", "Nobody waits for the answer.").shown(), is_error=True)
+        return _result(_DISCONNECTED.shown(), is_error=True)
     except Exception:  # noqa: BLE001 - the SDK would answer without a line in the log
         _log.exception("mcp_tool_failed", tool=tool.name)
-        return _result(
-            Refused("internal_error", "An internal error occurred; it was logged.").shown(), is_error=True
-        )
+        return _result(_FAILED.shown(), is_error=True)
+    actions = list(found.get("next_actions", ()))
     if calls.is_replayed:
-        again = NextAction("This is the answer to the same earlier call. To do it again, count `attempt` up.")
-        result |= {"replayed": True, "next_actions": [*result.get("next_actions", ()), again.shown()]}
+        actions.append(
+            NextAction("This is the answer to the same earlier call. To do it again, count `attempt` up.")
+        )
+        found = {**found, "replayed": True}
+    result = tool.shown({**found, "next_actions": [each.shown() for each in actions]})
     links = [
         types.ResourceLink(type="resource_link", uri=each.uri, name=each.name, mime_type=each.media_type)
         for each in calls.links

@@ -1,0 +1,134 @@
+"""What of an answer of the API a tool shows: members by name, with the types that the API's document gives them.
+
+A selection is a text: `items` takes a member, `names=items` under another name, `url=approval.review_url` from
+inside another one, and `names=items(id address)` only these members of it. A member named `untrusted_…` is a text
+of somebody else, cut and escaped. A member with a type (`pending:boolean`) is one that the tool adds, and shown as
+it is.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+MAX_TEXT = 500  # characters of a text that others wrote
+MAX_LONG = 6_000  # characters of the text of a mail
+MAX_JSON = 2_000  # characters of JSON with such texts
+UNTRUSTED = "untrusted_"
+_ANY = "any"  # of JSON
+_BLANK = {"\n", "\t"}
+_TOKEN = re.compile(r"(\w+)(?:=([\w.]+))?(?::(\w+))?|([()])")
+Json = Any  # of the document, or of an answer
+
+
+class Member(NamedTuple):
+    """A member of a result."""
+
+    name: str
+    path: Sequence[str]  # in the answer
+    kind: str | None  # type of JSON of a member that the tool adds
+    parts: Sequence["Member"] = ()  # the members of it, or of its items, that are shown; none: all
+
+
+def read_selection(text: str) -> tuple[Member, ...]:
+    """Return the members that a text selects."""
+    open_lists: list[list[Member]] = [[]]
+    for name, path, kind, bracket in _TOKEN.findall(text):
+        if bracket == "(":
+            open_lists.append([])
+        elif bracket == ")":
+            parts = open_lists.pop()
+            open_lists[-1][-1] = open_lists[-1][-1]._replace(parts=tuple(parts))
+        else:
+            open_lists[-1].append(Member(name, (path or name).split("."), kind or None))
+    return tuple(open_lists.pop())
+
+
+def select(members: Sequence[Member], found: Json) -> Json:
+    """Return the members of an answer, or of each of its items, without what is unknown."""
+    if isinstance(found, list):
+        return [select(members, each) for each in found]
+    values = ((each, _value(found, each.path)) for each in members)
+    return {each.name: _shown(each, value) for each, value in values if value is not None}
+
+
+def _value(found: Json, path: Sequence[str]) -> Json:
+    for name in path:
+        found = None if found is None else found.get(name)
+    return found
+
+
+def _shown(member: Member, value: Json) -> Json:
+    if member.parts:
+        return select(member.parts, value)
+    if member.kind is not None or not member.name.startswith(UNTRUSTED):
+        return value
+    if not isinstance(value, str):
+        return as_data(json.dumps(value, ensure_ascii=False), longest=MAX_JSON)
+    return as_data(value)
+
+
+def schema_of(members: Sequence[Member], document: Json, found: Json) -> dict[str, Json]:
+    """Return the schema of a result; `found` is that of the answer. Raise LookupError for a member it lacks."""
+    properties = {each.name: _member_schema(each, document, found) for each in members}
+    return {"type": "object", "properties": properties}
+
+
+def _member_schema(member: Member, document: Json, found: Json) -> dict[str, Json]:
+    if member.kind is not None:
+        return {} if member.kind == _ANY else {"type": member.kind}
+    for name in member.path:
+        found = _variant(document, found)["properties"][name]
+    if member.name.startswith(UNTRUSTED):
+        return {"type": "string"}
+    variant = _variant(document, found)
+    if variant.get("type") == "array":
+        return {"type": "array", "items": _part_schema(member, document, variant["items"])}
+    return _part_schema(member, document, variant)
+
+
+def _part_schema(member: Member, document: Json, found: Json) -> dict[str, Json]:
+    if member.parts:
+        schema_of(member.parts, document, found)  # each of them is there
+    kinds = _kinds(_variant(document, found))
+    return {"type": kinds[0]} if len(kinds) == 1 else {}
+
+
+def _kinds(schema: Json) -> list[str]:
+    kinds = schema.get("type", [])
+    return [each for each in ([kinds] if isinstance(kinds, str) else kinds) if each != "null"]
+
+
+def _variant(document: Json, schema: Json) -> Json:
+    """Return the schema that a reference names; of several, the only one that is not null."""
+    while "$ref" in schema or "anyOf" in schema or "allOf" in schema:
+        if "$ref" in schema:
+            *_, section, name = schema["$ref"].split("/")
+            schema = document["components"][section][name]
+            continue
+        rest = [each for each in schema.get("anyOf", schema.get("allOf")) if each != {"type": "null"}]
+        if len(rest) > 1:
+            return {}
+        schema = rest[0]
+    return schema
+
+
+def as_data(text: str, *, longest: int = MAX_TEXT) -> str:
+    """Return a text of somebody else cut, and without characters that are invisible or change its direction."""
+    shown = "".join(map(_escape, text[:longest]))
+    return shown if len(text) <= longest else f"{shown}… (cut)"
+
+
+def _escape(character: str) -> str:
+    is_seen = character in _BLANK or unicodedata.category(character)[0] != "C"
+    return character if is_seen else f"\\u{{{ord(character):x}}}"
+
+
+def visible(value: Json) -> Json:
+    """Return JSON whose texts are cut and escaped."""
+    if isinstance(value, str):
+        return as_data(value, longest=MAX_JSON)
+    if isinstance(value, Mapping):
+        return {as_data(name): visible(each) for name, each in value.items()}
+    return [visible(each) for each in value] if isinstance(value, list) else value
