@@ -195,7 +195,7 @@ async def start_promotion(database: Database, person: Person, planned: Json, **m
         database,
         outbound=person.service.api.state.outbound,
         account_id=person.account.id,
-        request=_request(promotion_request(planned, **members)),
+        request=promotion_of(promotion_request(planned, **members)),
         actor=OPERATOR,
         parameters=parameters(person),
     )
@@ -207,7 +207,7 @@ async def promote_over(database: Database, person: Person, body: Json) -> Promot
     return await run.promote(
         database,
         account_id=person.account.id,
-        request=_request(body),
+        request=promotion_of(body),
         actor=OPERATOR,
         outbound=person.service.api.state.outbound,
         parameters=parameters(person),
@@ -220,7 +220,8 @@ def parameters(person: Person) -> RunParameters:
     return RunParameters.of(state.settings, state.keyring)
 
 
-def _request(body: Json) -> PromotionRequest:
+def promotion_of(body: Json) -> PromotionRequest:
+    """Return the request of a body."""
     request = SandboxPromoteRequest.model_validate(body)
     return request.request(ids.parse(request.plan_id))
 

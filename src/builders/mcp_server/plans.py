@@ -224,7 +224,7 @@ async def _end_of(api: Calls, target: _Target, sent: str, seconds: int) -> str:
     is_over = not seconds
     while True:
         async with services.database.connection() as conn:  # first, so that what follows the look ends the wait
-            head = await feed.find_head(conn, account_id=account_id)
+            head = await feed.get_head(conn, account_id=account_id)
         looked_at = clock.monotonic()
         found = (await api.send("GET", target.template, path={target.member: sent})).body
         state = str(found["approval"]["state"] if "approval" in found else found["status"])

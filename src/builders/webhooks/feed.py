@@ -134,7 +134,7 @@ async def _read(
     return events, last if has_more else max(last, state.head), has_more
 
 
-async def find_head(conn: Conn, *, account_id: UUID) -> int:
+async def get_head(conn: Conn, *, account_id: UUID) -> int:
     """Return the position of the newest event of an account; 0 without one."""
     return (await store.list_heads(conn, account_ids=[account_id])).get(account_id, 0)
 

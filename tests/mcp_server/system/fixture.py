@@ -217,10 +217,11 @@ class Fixture:
     """The server with one caller and no credentials."""
 
     def __init__(self, url: str) -> None:
+        self.keyring = Keyring([generate_secret()])
         self.transport = Transport(
             "conformance",
             url=url,
-            keyring=Keyring([generate_secret()]),
+            keyring=self.keyring,
             body_limit=1024 * 1024,
             on_list_tools=list_tools,
             on_call_tool=call_tool,
