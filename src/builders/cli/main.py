@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "funnel": "builders.cli.catalog:funnel",
     "mail": "builders.cli.mail:mail",
     "postfix": "builders.cli.postfix:postfix",
+    "jobs": "builders.cli.jobs:jobs",
     "deliveries": "builders.cli.deliveries:deliveries",
     "invoices": "builders.cli.invoices:group",
     "leads": "builders.cli.leads:leads",

@@ -7,7 +7,7 @@ from functools import partial
 import click
 import psycopg
 
-from builders.cli import address, doctor, listener_checks, mail_checks, node_checks, serve, setting_files
+from builders.cli import address, doctor, jobs, listener_checks, mail_checks, node_checks, serve, setting_files
 from builders.cli.address import with_address
 from builders.cli.commands import Output, json_option, show, works
 from builders.cli.doctor import Finding
@@ -73,6 +73,7 @@ def doctor_command(*, as_json: bool) -> None:
         is_ours=serve.is_builders,
         settings=settings,
         check_data=[
+            jobs.check_failed,
             *([] if settings.exchange_rates == "off" else [_check_exchange_rates]),
             *(
                 []
