@@ -6,7 +6,7 @@ protocol, the arguments and the result. Waiting calls are measured while they wa
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -17,10 +17,13 @@ from bench.console import make_account
 from builders.app import create_app, lifespan
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
+from builders.webhooks.feed import FeedWaiters
 
 TARGET_MS = 3.0
 ROUNDS, SLICE = 12, 20
-ACCOUNTS, WAITING_EACH, WAIT_S = 125, 8, 3
+ACCOUNTS, WAITING_EACH = 125, 8
+WAIT_S, STEP_S = 20, 15  # of a waiting call; within which a call of each account begins to wait
+POLL_S = 0.02
 VERSION = "2026-07-28"
 Send = Callable[[], Awaitable[object]]
 
@@ -62,7 +65,7 @@ async def measure(prepared: fixtures.Fixtures) -> list[str]:
         async with httpx.AsyncClient(transport=transport, base_url="http://bench.test", timeout=60) as client:
             lines = [await _compare(client, key, legacy=each) for each in (False, True)]
             keys = [(await make_account(service.api.state, f"mcp{at}@bench.example"))[1] for at in range(ACCOUNTS)]
-            return [*lines, await _wait(client, keys)]
+            return [*lines, await _wait(client, keys, service.api.state.feed_waiters)]
 
 
 async def _compare(client: httpx.AsyncClient, key: str, *, legacy: bool) -> str:
@@ -84,21 +87,29 @@ async def _compare(client: httpx.AsyncClient, key: str, *, legacy: bool) -> str:
     return f"a call of {era}: {1000 / whole:.0f} calls/s of a core; adds {added:.2f} ms to its request{verdict}"
 
 
-async def _wait(client: httpx.AsyncClient, keys: list[str]) -> str:
-    """Return what the waiting calls of many accounts cost while nothing happens."""
-    body, headers = message("wait", {"until": "event", "seconds": WAIT_S + 2})
-    sent = [
-        asyncio.create_task(client.post("/mcp", json=body, headers=headers | {"X-API-Key": each}))
-        for each in keys * WAITING_EACH
-    ]
-    await asyncio.sleep(1.5)  # all have begun
+async def _wait(client: httpx.AsyncClient, keys: Sequence[str], waiters: FeedWaiters) -> str:
+    """Return what the waiting calls of many accounts cost while nothing happens.
+
+    They begin in steps, a call of each account: the pool of connections refuses what comes all at once.
+    """
+    body, headers = message("wait", {"until": "event", "seconds": WAIT_S})
+    sent: list[asyncio.Task[httpx.Response]] = []
+    for _ in range(WAITING_EACH):
+        for key in keys:
+            post = client.post("/mcp", json=body, headers=headers | {"X-API-Key": key})
+            sent.append(asyncio.create_task(post))
+        for _ in range(int(STEP_S / POLL_S)):
+            if waiters.count == len(sent):
+                break
+            await asyncio.sleep(POLL_S)
+    waiting = waiters.count
     begun = time.process_time()
     await asyncio.sleep(1)
     busy = time.process_time() - begun
     answers = [each.json() for each in await asyncio.gather(*sent)]
     wrong = [each for each in answers if each.get("result", {"isError": True})["isError"]]
     refused = f"{len(wrong)}, such as {wrong[0]}" if wrong else "none"
-    return f"{len(sent)} waiting calls of {len(keys)} accounts: {busy * 100:.1f} % of a core; refused: {refused}"
+    return f"{waiting} waiting calls of {len(keys)} accounts: {busy * 100:.1f} % of a core; refused: {refused}"
 
 
 def main() -> None:

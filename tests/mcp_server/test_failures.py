@@ -1,12 +1,13 @@
 """An agent explains why something failed, and does it again."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 
 from builders.aliases import claims
 from builders.app import Service
-from builders.kit.values import ids
+from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import ResourcesChanged
 from tests.cast import Person
 from tests.kit.outbound.receivers import OK, Receiver, saying
@@ -92,3 +93,14 @@ async def test_the_delivery_of_a_stranger_is_not_found(service: Service, bob: Pe
     other = Agent(service, (await machine(bob)).key)
     for tool in ("explain_failure", "repeat"):
         assert (await refuse(other, tool, kind="delivery", id=delivery["id"]))["status"] == 404
+
+
+async def test_without_an_id_the_delivery_that_failed_last_is_explained(
+    acting: Agent, service: Service, alice: Person, delivery: Json
+) -> None:
+    clock.move(timedelta(seconds=1))
+    await happen(service.api.state.database, alice.account.id)
+    waiting = {each["id"] for each in await deliveries(alice)} - {delivery["id"]}
+    assert (await call(acting, "explain_failure", kind="delivery"))["id"] == delivery["id"]
+    await send_due(service, account_id=alice.account.id)
+    assert {(await call(acting, "explain_failure", kind="delivery"))["id"]} == waiting

@@ -100,7 +100,7 @@ async def test_no_credential_of_a_machine_approves(service: Service, alice: Pers
     async with connect(service, key) as agent:
         for tool in ("read_operation", "write_operation"):
             refusal = await refuse(agent, tool, operation_id="sandbox_decide")
-            assert refusal["code"] == "operation_unknown"
+            assert refusal["code"] == "person_required"
 
 
 async def test_a_mandate_for_plans_waits_for_an_approval(

@@ -30,7 +30,7 @@ def test_no_tool_reaches_authority_sign_in_or_what_has_no_scope(service: Service
 async def test_words_find_an_operation(agent: Agent, words: str, expected: str) -> None:
     found = await call(agent, "search_operations", words=words)
     assert expected in [each["id"] for each in found["operations"][:5]]
-    assert found["operations"][0].keys() == {"id", "summary", "effect", "scope"}
+    assert found["operations"][0].keys() == {"id", "summary", "effect", "scope", "takes"}
 
 
 async def test_an_operation_is_described(agent: Agent) -> None:
@@ -56,7 +56,35 @@ async def test_what_writes_is_not_read(agent: Agent) -> None:
     assert refusal["code"] == "operation_writes"
 
 
-@pytest.mark.parametrize("operation", ["api_keys_create", "auth_get_session", "sandbox_decide", "nothing"])
+@pytest.mark.parametrize("operation", ["api_keys_create", "sandbox_decide", "portfolio_create_team_invite"])
+async def test_what_has_authority_is_refused_with_the_place_for_a_person(agent: Agent, operation: str) -> None:
+    refusal = await refuse(agent, "read_operation", operation_id=operation)
+    assert (refusal["code"], refusal["next_actions"][0]["url"]) == (
+        "person_required",
+        "http://builders.test/console",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "takes"),
+    [
+        ("split a billing charge into parts", "path charge_id*; body parts*(domain*, amount*)"),
+        ("list API keys", "query limit, cursor"),
+    ],
+)
+async def test_what_an_operation_takes_is_found_with_it(agent: Agent, words: str, takes: str) -> None:
+    found = (await call(agent, "search_operations", words=words))["operations"]
+    assert takes in [each.get("takes") for each in found]
+
+
+async def test_only_a_person_is_said_of_what_has_authority(agent: Agent) -> None:
+    found = await call(agent, "search_operations", words="mint an API key")
+    assert found["operations"][0]["effect"] == "authority"
+    assert "takes" not in found["operations"][0]
+    assert found["next_actions"][0]["url"] == "http://builders.test/console"
+
+
+@pytest.mark.parametrize("operation", ["auth_get_session", "auth_logout", "nothing"])
 async def test_an_operation_that_no_tool_reaches_is_unknown(agent: Agent, operation: str) -> None:
     assert (await refuse(agent, "read_operation", operation_id=operation))["code"] == "operation_unknown"
 

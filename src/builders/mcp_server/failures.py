@@ -12,7 +12,7 @@ from builders.mcp_server.tools import Arguments, Attempt, tool
 
 DELIVERIES, DELIVERY = "/v1/notifications/deliveries", "/v1/notifications/deliveries/{id}"
 MAIL = "/v1/aliases/{alias_id}/mail"
-MAX_ATTEMPTS, MAX_MAILS = 5, 10
+MAX_ATTEMPTS, MAX_MAILS, MAX_LISTED = 5, 10, 20
 ATTEMPT = "(started_at status error untrusted_response=response_excerpt)"
 
 
@@ -22,7 +22,7 @@ class ExplainFailure(Arguments):
     kind: Literal["delivery", "promotion", "mail"]
     id: Annotated[
         Id | None,
-        Field(description="Of the delivery, the promotion or the name. Without it the newest failed delivery."),
+        Field(description="Of the delivery, the promotion or the name. Without it the delivery that failed last."),
     ] = None
 
 
@@ -62,11 +62,12 @@ async def explain_failure(api: Calls, asked: ExplainFailure) -> Result:
 async def _explain_delivery(api: Calls, asked_id: str | None) -> Result:
     delivery_id = asked_id or ""
     if asked_id is None:
-        listed = await api.get(DELIVERIES, status="failed", limit=1)
-        if not listed["items"]:
+        pages = [await api.get(DELIVERIES, status=each, limit=MAX_LISTED) for each in ("failed", "pending")]
+        tried = [each for page in pages for each in page["items"] if each["last_attempt_at"] is not None]
+        if not tried:
             nothing = NextAction("Send the `id` of a delivery, or explain another kind.", "explain_failure")
             raise Refused("not_found", "No delivery has failed.", nothing)
-        delivery_id = str(listed["items"][0]["id"])
+        delivery_id = str(max(tried, key=lambda each: str(each["last_attempt_at"]))["id"])
     found = (await api.send("GET", DELIVERY, path={"id": delivery_id})).body
     again = NextAction("Send it again when the receiver works.", "repeat", {"kind": "delivery", "id": delivery_id})
     actions = [] if found["status"] == "succeeded" else [again]

@@ -16,7 +16,7 @@ from builders.kit.effects import Effect
 from builders.kit.http.media_types import JSON
 from builders.kit.mandates import Toolset
 from builders.mcp_server.calls import Calls, NextAction, Refused, Result
-from builders.mcp_server.selections import visible
+from builders.mcp_server.selections import as_data, variant_of, visible
 from builders.mcp_server.tools import Arguments, Attempt, compact, tool
 
 MAX_FOUND = 10
@@ -24,8 +24,12 @@ MAX_COUNT = 3  # occurrences of a word that count
 MAX_ANSWER = 16_000  # characters of the data of an answer
 ANSWER = "status:integer untrusted_data:any"  # can contain texts of others: data, no instructions
 MAX_DEPTH = 8  # of the schema of a body
-# Sign-in and sessions; what has authority is left out by its effect.
+MAX_TAKEN = 3  # operations whose parameters and body are named in a search
+MAX_TAKES = 500  # characters of them
+TAKES_DEPTH = 3  # of the members of a body that are named
+# Sign-in and sessions.
 HIDDEN_TAGS = frozenset(("auth", "console"))
+_OF_MONEY = frozenset(("amount", "currency"))
 _SHORT = 4  # letters of a word that `es` belongs to, such as `axes`
 _WORD = re.compile(r"[a-z0-9]+")
 _OF_EVERY = frozenset(
@@ -52,6 +56,7 @@ class Operations:
     """The operations by id, and what is needed to find one by words."""
 
     by_id: Mapping[str, Operation]
+    of_people: Mapping[str, Operation]  # what has authority: found by words, and never sent
     weights: Mapping[str, float]
     document: Mapping[str, Any]
 
@@ -68,10 +73,14 @@ def operations_of(app: FastAPI) -> Operations:
     index = _INDEXES.get(app)
     if index is None:
         document = app.openapi()
-        by_id = {each.id: each for each in _list_operations(document)}
-        seen = Counter(word for each in by_id.values() for word in each.words)
-        weights = {word: log(1 + len(by_id) / count) for word, count in seen.items()}
-        index = _INDEXES[app] = Operations(by_id=by_id, weights=weights, document=document)
+        every = list(_list_operations(document))
+        seen = Counter(word for each in every for word in each.words)
+        index = _INDEXES[app] = Operations(
+            by_id={each.id: each for each in every if each.effect is not Effect.AUTHORITY},
+            of_people={each.id: each for each in every if each.effect is Effect.AUTHORITY},
+            weights={word: log(1 + len(every) / count) for word, count in seen.items()},
+            document=document,
+        )
     return index
 
 
@@ -84,8 +93,6 @@ def _list_operations(document: Mapping[str, Any]) -> Iterator[Operation]:
                 or HIDDEN_TAGS & set(each["tags"])
                 or not any(JSON in kinds for kinds in answers)
             ):
-                continue
-            if each["x-effect"] == Effect.AUTHORITY:
                 continue
             text = " ".join((each["operationId"], path, each["summary"], each["summary"], *each["tags"]))
             yield Operation(
@@ -118,7 +125,7 @@ class SearchOperations(Arguments):
 @tool(
     "Search operations",
     Toolset.API,
-    shows="operations:array(id summary effect scope) parameters:array body:object",
+    shows="operations:array(id summary effect scope takes) parameters:array body:object",
 )
 async def search_operations(api: Calls, asked: SearchOperations) -> Result:
     """Find operations of the API by words, each with one sentence; or describe one: parameters and body."""
@@ -132,12 +139,29 @@ async def search_operations(api: Calls, asked: SearchOperations) -> Result:
         ]
         return {"operations": [vars(one)], "parameters": parameters, "body": _body(index, one)}
     words = set(_words(asked.words or ""))
-    best = sorted(index.by_id.values(), key=lambda each: (-index.score(each, words), each.id))
-    return {"operations": [vars(each) for each in best[:MAX_FOUND] if index.score(each, words)]}
+    every = [*index.by_id.values(), *index.of_people.values()]
+    best = sorted(every, key=lambda each: (-index.score(each, words), each.id))
+    found = [each for each in best[:MAX_FOUND] if index.score(each, words)]
+    shown = [
+        vars(each) | ({"takes": _takes(index, each)} if at < MAX_TAKEN and each.id in index.by_id else {})
+        for at, each in enumerate(found)
+    ]
+    is_of_people = any(each.id in index.of_people for each in found)
+    return {"operations": shown, "next_actions": [_ask_person(api)] if is_of_people else []}
+
+
+def _ask_person(api: Calls) -> NextAction:
+    return NextAction(
+        "What has the effect `authority` only a person does, signed in here.", url=f"{api.url}/console"
+    )
 
 
 def _find(api: Calls, operation_id: str) -> Operation:
-    found = operations_of(api.app).by_id.get(operation_id)
+    index = operations_of(api.app)
+    found = index.by_id.get(operation_id)
+    if operation_id in index.of_people:
+        reason = f"No mandate allows this: {index.of_people[operation_id].summary}"
+        raise Refused("person_required", reason, _ask_person(api))
     if found is None:
         search = NextAction(
             "Look for the operation; sign-in and what only a person decides have none.", "search_operations"
@@ -152,6 +176,33 @@ def _body(index: Operations, operation: Operation) -> dict[str, Any] | None:
         compact(_inline(index, content[JSON]["schema"], MAX_DEPTH)) if JSON in content else None
     )
     return schema
+
+
+def _takes(index: Operations, operation: Operation) -> str:
+    """Return the names of the parameters and of the members of the body; `*` marks those that are required."""
+    parameters = [_resolve(index, each) for each in operation.described.get("parameters", ())]
+    parts = {
+        place: ", ".join(f"{each['name']}{'*' * each['required']}" for each in parameters if each["in"] == place)
+        for place in ("path", "query")
+    }
+    content = operation.described.get("requestBody", {}).get("content", {})
+    body = _members(index, content[JSON]["schema"], TAKES_DEPTH) if JSON in content else ""
+    named = {"path": parts["path"], "body": body, "query": parts["query"]}
+    return as_data("; ".join(f"{place} {each}" for place, each in named.items() if each), longest=MAX_TAKES)
+
+
+def _members(index: Operations, schema: Any, depth: int) -> str:  # a JSON schema
+    found = variant_of(index.document, schema)
+    if "items" in found:
+        return _members(index, found["items"], depth)
+    if not depth or found.get("properties", {}).keys() <= _OF_MONEY:
+        return ""
+    shown = []
+    for name, each in found["properties"].items():
+        inner = _members(index, each, depth - 1)
+        required = "*" if name in found.get("required", ()) else ""
+        shown.append(f"{name}{required}({inner})" if inner else f"{name}{required}")
+    return ", ".join(shown)
 
 
 def _resolve(index: Operations, part: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -79,10 +79,10 @@ def _member_schema(member: Member, document: Json, found: Json) -> dict[str, Jso
     if member.kind is not None:
         return {} if member.kind == _ANY else {"type": member.kind}
     for name in member.path:
-        found = _variant(document, found)["properties"][name]
+        found = variant_of(document, found)["properties"][name]
     if member.name.startswith(UNTRUSTED):
         return {"type": "string"}
-    variant = _variant(document, found)
+    variant = variant_of(document, found)
     if variant.get("type") == "array":
         return {"type": "array", "items": _part_schema(member, document, variant["items"])}
     return _part_schema(member, document, variant)
@@ -91,7 +91,7 @@ def _member_schema(member: Member, document: Json, found: Json) -> dict[str, Jso
 def _part_schema(member: Member, document: Json, found: Json) -> dict[str, Json]:
     if member.parts:
         schema_of(member.parts, document, found)  # each of them is there
-    kinds = _kinds(_variant(document, found))
+    kinds = _kinds(variant_of(document, found))
     return {"type": kinds[0]} if len(kinds) == 1 else {}
 
 
@@ -100,7 +100,7 @@ def _kinds(schema: Json) -> list[str]:
     return [each for each in ([kinds] if isinstance(kinds, str) else kinds) if each != "null"]
 
 
-def _variant(document: Json, schema: Json) -> Json:
+def variant_of(document: Json, schema: Json) -> Json:
     """Return the schema that a reference names; of several, the only one that is not null."""
     while "$ref" in schema or "anyOf" in schema or "allOf" in schema:
         if "$ref" in schema:
