@@ -45,7 +45,9 @@ class Published:
         operation = self.operation(request.method, request.url.path)
         if operation is None:
             own = (
-                {401, 403, 303, 409, 410, 412, 424, 429} if request.url.path.startswith("/console") else set[int]()
+                {303, 400, 401, 403, 409, 410, 412, 424, 429, 503}
+                if request.url.path.startswith(("/console", "/mcp", "/oauth", "/.well-known/oauth"))
+                else set[int]()
             )
             assert response.status_code in {200, 204, 304, 308, 404, 405, 413, 422} | own, (
                 request.url.path,

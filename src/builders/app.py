@@ -16,6 +16,8 @@ from builders.catalog.funnel import Funnel
 from builders.catalog.snapshot import CatalogCache
 from builders.console import views as console_views
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
+from builders.identity.oauth.clients import ClientDocuments
+from builders.identity.oauth.records import METADATA_PATHS as OAUTH_METADATA_PATHS, PATHS as OAUTH_PATHS
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import application, guide
@@ -37,8 +39,18 @@ from builders.webhooks.feed import FeedWaiters
 
 # The packages with handlers, in the order of their operations in the document.
 PACKAGES = (
-    *("console", "probes", "catalog", "plans", "identity", "identity.devices", "profile", "mail", "projects"),
-    *("aliases", "forwarding", "invoices", "tracking", "leads", "domains", "webhooks"),
+    *(
+        "console",
+        "probes",
+        "catalog",
+        "plans",
+        "identity",
+        "identity.devices",
+        "identity.oauth",
+        "profile",
+        "mail",
+    ),
+    *("projects", "aliases", "forwarding", "invoices", "tracking", "leads", "domains", "webhooks"),
     *("portfolio.notifications", "portfolio.parking", "portfolio.registrars", "portfolio.renewals"),
     *("portfolio.team", "portfolio.transfers", "portfolio.domains", "portfolio.history"),
     *("portfolio.saved_formats", "portfolio.saved_views", "portfolio.finance", "portfolio.ledger"),
@@ -78,6 +90,11 @@ OPEN_PATHS = {
     **dict.fromkeys(("/v1/catalog/check", "/v1/catalog/suggest"), "GET, HEAD"),
     **dict.fromkeys(("/v1/catalog/events", "/v1/leads", "/public/v1/builders/waitlist"), "POST"),
 }
+# Paths that any page may call: clients of OAuth run in browsers too.
+ANYWHERE_PATHS = {
+    **dict.fromkeys(OAUTH_METADATA_PATHS, "GET, HEAD"),
+    **dict.fromkeys(OAUTH_PATHS, "POST"),
+}
 FLUSH_S = 30
 # Garbage collections: of new objects, more than full load creates; of those and the survivors, after each second
 # one, because it stops all requests for 30 ms with 100,000 survivors (a bill of 10,000 lines); of all, as rarely.
@@ -99,7 +116,13 @@ class Service(RequestMiddleware):
         path_router = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)
         self.api.openapi = cache(read_document)  # type: ignore[method-assign] # as FastAPI documents it
         self.openapi = self.api.openapi
-        cors = Cors(path_router, paths=OPEN_PATHS, origins=settings.lander_origins, public="/v1/catalog/")
+        cors = Cors(
+            path_router,
+            paths=OPEN_PATHS,
+            origins=settings.lander_origins,
+            public="/v1/catalog/",
+            anywhere=ANYWHERE_PATHS,
+        )
         trusted = settings.trusted_proxies
         super().__init__(
             Proxies(cors, trusted) if trusted else cors,
@@ -160,6 +183,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     outbound = Outbound(settings)
     tokens = TokenAuthenticator(database, keyring=keyring, settings=settings, outbound=outbound)
     authenticator = Authenticator(database, cache_s=settings.key_cache_s, tokens=tokens)
+    api.state.client_documents = ClientDocuments(outbound)
     api.state.loop = asyncio.get_running_loop()
     api.state.heavy = heavy_loop = HeavyLoop(settings)
     api.state.database = database

@@ -13,6 +13,8 @@ HISTORY = (
 )
 LEDGER, SOLD = "builders/portfolio/ledger/store/", ("SAVE_SALES", "take_due", "void_sales", "void_imported")
 READ = ("list_registrars", "list_forms", "list_pairs")
+CONNECTIONS = ("_CONNECTIONS", "list_connections", "find_connection", "list_active")
+OF_CONNECTIONS = ("_GENERATIONS", "lock_connection", "find_refresh", "find_either", "find_access")
 OUTDATED = ("portfolio_domains_outdated", "portfolio_domains_outdated_months")
 # Allowed exceptions by the beginning of their error, with the reason.
 ALLOWED = {
@@ -54,6 +56,15 @@ ALLOWED = {
     "builders/kit/events/dispatcher.py:_claim": "as above",
     "builders/kit/events/dispatcher.py:_find_oldest_pending": "the age of the outbox is that of all accounts",
     "builders/aliases/store/destinations.py:list_waiting": "finds accounts with destinations to ask",
+    **{
+        f"builders/identity/oauth/store.py:{each} identity_keys": "a connection is a key without a secret"
+        for each in CONNECTIONS
+    },
+    **{
+        f"builders/identity/oauth/store.py:{each} identity_keys": "a token works as long as its connection"
+        for each in OF_CONNECTIONS
+    },
+    "builders/identity/oauth/store.py:find_access identity_accounts": "as above, with the sandbox that it opens",
     "builders/identity/store/sessions.py:find_grant": "the operator names a grant without its account",
     "builders/mail/store.py:FIND_ORIGINS": "a tracked link arrives without its account",
     "builders/tracking/store.py:INSERT": "opens and clicks of all accounts share a commit; each row names its own",

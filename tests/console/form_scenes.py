@@ -9,6 +9,7 @@ import httpx
 from builders.kit.values import clock, ids
 from tests.catalog.make import catch_up
 from tests.console.import_forms import IMPORTS_AND_REGISTRARS
+from tests.console.machine_forms import MACHINES_AND_PROGRAMS
 from tests.console.scenes import Scene, Shown
 from tests.console.visitor import Visitor
 from tests.invoices.stripe_server import serving
@@ -192,23 +193,6 @@ async def revoke_key(scene: Scene) -> None:
     await scene.change("DELETE", f"/v1/api-keys/{scene.made['id']}")
 
 
-async def machine(scene: Scene, scope: str = "developer_full") -> None:
-    asked = {"host": "ada-laptop", "scope": scope}
-    scene.made = (await scene.alice.post("/v1/auth/device/authorize", json=asked)).json()
-
-
-async def opened_machine(scene: Scene, scope: str = "developer_full") -> None:
-    await machine(scene, scope)
-    async with scene.alice.browser() as browser:
-        code = {"user_code": scene.made["user_code"]}
-        scene.made = (await browser.post("/v1/auth/device/code", json=code)).json()
-
-
-async def deny_machine(scene: Scene) -> None:
-    path = f"/v1/auth/device/requests/{scene.made['id']}/decision"
-    await scene.change("POST", path, json={"decision": "deny"})
-
-
 async def session(scene: Scene) -> None:
     scene.made = {"id": (await scene.alice.sign_in()).session.id}
 
@@ -388,20 +372,6 @@ FORMS: Mapping[str, Shown] = {
     "key-rotate": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
     "key-revoke": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
     "keys-revoke": Shown(page="keys", prepare=key),
-    "device-find": Shown(page="device", prepare=machine, typed={"user_code": "{user_code}"}),
-    "device-approve": Shown(
-        page="device/{id}", prepare=opened_machine, meanwhile=deny_machine, tells="was decided or has expired"
-    ),
-    "device-agent": Shown(
-        page="device/{id}",
-        prepare=lambda scene: opened_machine(scene, "developer_full agent"),
-        typed={"toolsets": "names"},
-        meanwhile=deny_machine,
-        tells="was decided or has expired",
-    ),
-    "device-deny": Shown(
-        page="device/{id}", prepare=opened_machine, meanwhile=deny_machine, tells="was decided or has expired"
-    ),
     "session-end": Shown(page="sessions", prepare=session, meanwhile=end_session, tells="no such session"),
     "project-add": Shown(page="projects", typed={"name": "Shop"}),
     "project-change": Shown(
@@ -467,6 +437,7 @@ FORMS: Mapping[str, Shown] = {
         tells="changed since",
     ),
     **IMPORTS_AND_REGISTRARS,
+    **MACHINES_AND_PROGRAMS,
     # What a person chooses for their own pages: the last choice counts.
     "columns-choose": Shown(page="portfolio/domains", typed={"columns": "roi"}),
     "view-save": Shown(page="portfolio/domains?q=a", typed={"name": "Mine"}),

@@ -97,6 +97,8 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
         Row(decider=200, member=200, elsewhere=404),
     ),
     # Last, since a refusal of a person's page is in the audit list of who opened it.
+    "connect/{asked_id}": ("connect/{machine}", ONE._replace(owner=404, support=403, sandbox=403)),  # no such
+    "connections": ("connections", LIST),
     "device": ("device", LIST),
     "device/{request_id}": ("device/{machine}", ONE._replace(support=403, sandbox=403)),  # a person decides
 }

@@ -14,6 +14,7 @@ from tests.published import published
 
 # Identifiers that are not ours to form, or not of a row.
 NO_UUIDS = {
+    *("ConnectionItem.client_id", "ConnectionRequest.client_id"),  # addresses
     "AuditEntryReply.request_id",
     "BillingDetailsReply.tax_id",
     "BillingDetailsUpdate.tax_id",

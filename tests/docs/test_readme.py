@@ -103,6 +103,11 @@ def test_a_page_about_the_portfolio_answers_as_it_says(demo: Mapping[str, str], 
 
 
 @tools
+def test_the_page_about_programs_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path) -> None:
+    assert len(typed(ROOT / "docs" / "how-to" / "connect-a-program.md", demo, tmp_path)) == 3
+
+
+@tools
 @pytest.mark.system
 @pytest.mark.parametrize("page", [*(f"how-to/{name}" for name in PORTFOLIO_PAGES), "tutorial/portfolio"])
 def test_dated_examples_stay_true(demo_in_a_year: Mapping[str, str], tmp_path: Path, page: str) -> None:

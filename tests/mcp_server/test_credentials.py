@@ -8,6 +8,7 @@ from tests.cast import Person
 from tests.mcp_server.make import URL, message, post
 
 LIST = message("tools/list")
+METADATA = "http://builders.test/.well-known/oauth-protected-resource/mcp"
 
 
 async def test_a_key_is_accepted(service: Service, alice: Person) -> None:
@@ -15,10 +16,10 @@ async def test_a_key_is_accepted(service: Service, alice: Person) -> None:
     assert (response.status_code, response.json()["id"]) == (200, 1)
 
 
-async def test_nothing_is_401_and_names_the_header(service: Service) -> None:
+async def test_nothing_is_401_and_names_where_to_authorize(service: Service) -> None:
     response = await post(service, LIST)
     assert (response.status_code, response.json()["code"]) == (401, "credentials_missing")
-    assert response.headers["WWW-Authenticate"] == 'Bearer realm="builders"'
+    assert response.headers["WWW-Authenticate"] == f'Bearer resource_metadata="{METADATA}"'
     assert "X-API-Key" in response.json()["next_action"]
 
 

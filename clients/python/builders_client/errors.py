@@ -185,6 +185,30 @@ class AuthorizationPending(BadRequestError):
     code = "authorization_pending"
 
 
+class AuthorizationRequestChanged(ConflictError):
+    """The program describes itself differently now."""
+
+    code = "authorization_request_changed"
+
+
+class AuthorizationRequestInvalid(BadRequestError):
+    """The request of the program is not valid."""
+
+    code = "authorization_request_invalid"
+
+
+class AuthorizationRequestNotFound(NotFoundError):
+    """This browser has no such request of a program."""
+
+    code = "authorization_request_not_found"
+
+
+class AuthorizationRequestsFull(ServerError):
+    """Too many programs wait for a person."""
+
+    code = "authorization_requests_full"
+
+
 class BadRequest(BadRequestError):
     """The request could not be read."""
 
@@ -227,6 +251,18 @@ class ChargeNotOpen(ConflictError):
     code = "charge_not_open"
 
 
+class ClientRefused(BadRequestError):
+    """The request of the client was refused."""
+
+    code = "client_refused"
+
+
+class ClientUnavailable(ServerError):
+    """The description of the program is not available."""
+
+    code = "client_unavailable"
+
+
 class ConfirmDeletesMismatch(ConflictError):
     """The number of deletions was not confirmed."""
 
@@ -255,6 +291,12 @@ class ConnectionLimit(ConflictError):
     """The portfolio has the maximum number of registrar connections."""
 
     code = "connection_limit"
+
+
+class ConnectionNotFound(NotFoundError):
+    """The account has no such connection."""
+
+    code = "connection_not_found"
 
 
 class CorrespondentLimit(ConflictError):
@@ -1155,6 +1197,10 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "asset_not_found": AssetNotFound,
     "auth_code_limit": AuthCodeLimit,
     "authorization_pending": AuthorizationPending,
+    "authorization_request_changed": AuthorizationRequestChanged,
+    "authorization_request_invalid": AuthorizationRequestInvalid,
+    "authorization_request_not_found": AuthorizationRequestNotFound,
+    "authorization_requests_full": AuthorizationRequestsFull,
     "bad_request": BadRequest,
     "body_stalled": BodyStalled,
     "body_too_large": BodyTooLarge,
@@ -1162,11 +1208,14 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "charge_limit": ChargeLimit,
     "charge_not_found": ChargeNotFound,
     "charge_not_open": ChargeNotOpen,
+    "client_refused": ClientRefused,
+    "client_unavailable": ClientUnavailable,
     "confirm_deletes_mismatch": ConfirmDeletesMismatch,
     "confirmation_too_soon": ConfirmationTooSoon,
     "connection_ambiguous": ConnectionAmbiguous,
     "connection_changed": ConnectionChanged,
     "connection_limit": ConnectionLimit,
+    "connection_not_found": ConnectionNotFound,
     "correspondent_limit": CorrespondentLimit,
     "correspondent_not_found": CorrespondentNotFound,
     "credentials_invalid": CredentialsInvalid,

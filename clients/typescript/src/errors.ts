@@ -166,6 +166,26 @@ export class AuthorizationPending extends BadRequestError {
   declare readonly code: "authorization_pending";
 }
 
+/** The program describes itself differently now. */
+export class AuthorizationRequestChanged extends ConflictError {
+  declare readonly code: "authorization_request_changed";
+}
+
+/** The request of the program is not valid. */
+export class AuthorizationRequestInvalid extends BadRequestError {
+  declare readonly code: "authorization_request_invalid";
+}
+
+/** This browser has no such request of a program. */
+export class AuthorizationRequestNotFound extends NotFoundError {
+  declare readonly code: "authorization_request_not_found";
+}
+
+/** Too many programs wait for a person. */
+export class AuthorizationRequestsFull extends ServerError {
+  declare readonly code: "authorization_requests_full";
+}
+
 /** The request could not be read. */
 export class BadRequest extends BadRequestError {
   declare readonly code: "bad_request";
@@ -201,6 +221,16 @@ export class ChargeNotOpen extends ConflictError {
   declare readonly code: "charge_not_open";
 }
 
+/** The request of the client was refused. */
+export class ClientRefused extends BadRequestError {
+  declare readonly code: "client_refused";
+}
+
+/** The description of the program is not available. */
+export class ClientUnavailable extends ServerError {
+  declare readonly code: "client_unavailable";
+}
+
 /** The number of deletions was not confirmed. */
 export class ConfirmDeletesMismatch extends ConflictError {
   declare readonly code: "confirm_deletes_mismatch";
@@ -224,6 +254,11 @@ export class ConnectionChanged extends ConflictError {
 /** The portfolio has the maximum number of registrar connections. */
 export class ConnectionLimit extends ConflictError {
   declare readonly code: "connection_limit";
+}
+
+/** The account has no such connection. */
+export class ConnectionNotFound extends NotFoundError {
+  declare readonly code: "connection_not_found";
 }
 
 /** The account has the maximum number of correspondents. */
@@ -981,6 +1016,10 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   asset_not_found: AssetNotFound,
   auth_code_limit: AuthCodeLimit,
   authorization_pending: AuthorizationPending,
+  authorization_request_changed: AuthorizationRequestChanged,
+  authorization_request_invalid: AuthorizationRequestInvalid,
+  authorization_request_not_found: AuthorizationRequestNotFound,
+  authorization_requests_full: AuthorizationRequestsFull,
   bad_request: BadRequest,
   body_stalled: BodyStalled,
   body_too_large: BodyTooLarge,
@@ -988,11 +1027,14 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   charge_limit: ChargeLimit,
   charge_not_found: ChargeNotFound,
   charge_not_open: ChargeNotOpen,
+  client_refused: ClientRefused,
+  client_unavailable: ClientUnavailable,
   confirm_deletes_mismatch: ConfirmDeletesMismatch,
   confirmation_too_soon: ConfirmationTooSoon,
   connection_ambiguous: ConnectionAmbiguous,
   connection_changed: ConnectionChanged,
   connection_limit: ConnectionLimit,
+  connection_not_found: ConnectionNotFound,
   correspondent_limit: CorrespondentLimit,
   correspondent_not_found: CorrespondentNotFound,
   credentials_invalid: CredentialsInvalid,

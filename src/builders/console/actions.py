@@ -34,6 +34,7 @@ class Action:
     then: str | None = None  # the form whose page follows while rows remain, or when its own rows have changed
 
 
+CONNECT = "/v1/auth/oauth/requests/{request_id}/decision"
 RECEPTION = "/v1/aliases/{alias_id}/receive-as-event"
 ACTIONS: Mapping[str, Action] = {
     "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.claim),
@@ -112,6 +113,11 @@ ACTIONS: Mapping[str, Action] = {
         body=mandates.write_device,
     ),
     "device-deny": Action("POST", "/v1/auth/device/requests/{request_id}/decision", "The machine gets no key."),
+    "connect-allow": Action(
+        "POST", CONNECT, "The program is connected.", template="connected.html", body=mandates.write_connection
+    ),
+    "connect-deny": Action("POST", CONNECT, "The program gets no connection.", template="connected.html"),
+    "connection-revoke": Action("DELETE", "/v1/auth/connections/{connection_id}", "The connection is revoked."),
     "session-end": Action("DELETE", "/v1/auth/sessions/{session_id}", "The session has ended."),
     "project-add": Action("POST", "/v1/builders/projects", "The project is created.", "projects/{id}"),
     "project-change": Action("PATCH", "/v1/builders/projects/{project_id}", "The project is changed."),

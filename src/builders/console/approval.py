@@ -32,7 +32,11 @@ async def write_policy(api: Api, sent: Sent) -> Any:
         "direct_writes": sent.first("direct_writes"),
         "direct_sends": sent.first("direct_sends"),
         # Only the first policy chooses them.
-        **({"deciders": list(sent.fields.get("deciders", ()))} if sent.first("is_first") else {}),
+        **(
+            {name: list(sent.fields.get(name, ())) for name in ("deciders", "connections")}
+            if sent.first("is_first")
+            else {}
+        ),
     }
 
 

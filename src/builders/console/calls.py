@@ -64,7 +64,7 @@ class Api:
     def _prepare(self, call: Call) -> tuple[CompiledRoute, Scope]:
         path, _, query = call.target.partition("?")
         endpoint, names, values = self._find(call.method, path)
-        if self.space.owner is not None and (endpoint.needs is None or endpoint.needs.permission is None):
+        if self.space.owner is not None and not self.is_for_teams(call):
             raise NotFound("A team has no such page.")  # the operation would act in the person's own account
         scope: Scope = {
             **self._request.scope,
@@ -89,6 +89,11 @@ class Api:
             yield b"if-match", call.etag.encode()
         if self.space.owner is not None:
             yield ACCOUNT_HEADER.lower().encode(), self.space.owner.encode()
+
+    def is_for_teams(self, call: Call) -> bool:
+        """Return whether a member of a team can make the call."""
+        needs = self._find(call.method, call.target)[0].needs
+        return needs is not None and needs.permission is not None
 
     def is_repeatable(self, method: str, target: str) -> bool:
         """Return whether the operation accepts an Idempotency-Key."""

@@ -55,3 +55,14 @@ async def write_device(api: Api, sent: Sent) -> Any:
         "live_preset": sent.first("live_preset") or None,
         "mandate": await read_mandate(api, sent),
     }
+
+
+async def write_connection(api: Api, sent: Sent) -> Any:
+    """Return the body that connects a program."""
+    return {
+        "decision": "allow",
+        "client_digest": sent.first("client_digest"),
+        "key_kind": sent.first("key_kind"),
+        "expires_in_days": as_integer(sent.first("expires_in_days")),
+        "mandate": await read_mandate(api, sent),
+    }

@@ -50,6 +50,7 @@ PAGES = (
         "inbox.html",
         {
             "requests": REQUESTS,
+            "programs": "/v1/auth/oauth/requests",
             "team": "/v1/portfolio/team",
             "plans": "/v1/sandbox/plans?status=ready&limit=5",
             "deliveries": "/v1/notifications/deliveries?status=failed&limit=5",
@@ -144,6 +145,15 @@ PAGES = (
     Page("keys", "keys.html", {"keys": "/v1/api-keys", "projects": "/v1/builders/projects?limit=50"}),
     Page("device", "device.html"),
     Page("device/{request_id}", "device_request.html", {"machine": "/v1/auth/device/requests/{request_id}"}),
+    Page(
+        "connect/{asked_id}",
+        "connect.html",
+        {
+            "asked": "/v1/auth/oauth/requests/{asked_id}",
+            "projects": "/v1/builders/projects?limit=100",
+        },
+    ),
+    Page("connections", "connections.html", {"connections": "/v1/auth/connections"}),
     Page("sessions", "sessions.html", {"sessions": "/v1/auth/sessions"}),
     Page("audit", "audit.html", {"audit": "/v1/account/audit", "keys": "/v1/api-keys?limit=100"}),
     Page("projects", "projects.html", {"projects": "/v1/builders/projects"}),
@@ -161,7 +171,11 @@ PAGES = (
     Page(
         "approval",
         "approval.html",
-        {"policy": "/v1/sandbox/approval-policy", "deciders": "/v1/account/deciders"},
+        {
+            "policy": "/v1/sandbox/approval-policy",
+            "deciders": "/v1/account/deciders",
+            "connections": "/v1/auth/connections?limit=100",
+        },
         for_teams=True,
     ),
     Page(
@@ -344,6 +358,9 @@ async def read(api: Api, path: str, query: str) -> Read:
         for name, value in parse_qsl(query)
     ]
     calls = calls_of(page, values, typed)
+    if api.space.owner is not None:  # the page of a team leaves out what would be the person's own
+        first = next(iter(calls), None)
+        calls = {name: each for name, each in calls.items() if name == first or api.is_for_teams(each)}
     answers = await asyncio.gather(*map(api.send, calls.values()))
     return Read(page, calls, dict(zip(calls, answers, strict=True)))
 

@@ -270,6 +270,13 @@ def choices(items: Iterable[Mapping[str, Any]], *names: str) -> Sequence[tuple[s
     return [("", "none chosen"), *((each["id"], " ".join(each[name] for name in names)) for each in items)]
 
 
+def readers(keys: Iterable[Mapping[str, Any]]) -> Sequence[tuple[str, str]]:
+    """Return the options of who reads mail: none, and each live key and connection that was not revoked."""
+    live = [each for each in keys if each["revoked_at"] is None and each["key_kind"] == "live"]
+    named = [(each["id"], f"{each['label']} {each['prefix'] or '(program)'}") for each in live]
+    return [("", "none chosen"), *named]
+
+
 def members(value: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """Return some members of a reply."""
     return {name: value[name] for name in names}
@@ -430,6 +437,7 @@ _jinja.filters |= {
     "named_by": named_by,
     "price": price,
     "readable": readable,
+    "readers": readers,
     "shown": shown,
     "state_class": state_class,
     "when": when,

@@ -396,7 +396,7 @@ async def show_login(
     return_to: Annotated[str | None, _RETURN_TO] = None,
 ) -> Response:
     """Show the sign-in form, or with `token` the page of an emailed link, whose button signs in."""
-    back = forms.local_path(return_to)
+    back = sign_in_pages.target_of(return_to, is_mailed=token is not None)
     if token is None:
         return sign_in_pages.address_page(request, back)
     try:
@@ -435,7 +435,8 @@ async def redeem_page(
     secure: Secure,
 ) -> Response:
     """Sign in with the form of a page: the token of a link, or a code with its email address; sets the cookie."""
-    proof, back = parse_proof(form), forms.local_path(form.get("return_to"))
+    proof = parse_proof(form)
+    back = sign_in_pages.target_of(form.get("return_to"), is_mailed=isinstance(proof, MailedLink))
     try:
         client = login_client(request)
         new = await sessions.sign_in(database, keyring=keyring, settings=settings, proof=proof, client=client)

@@ -1,4 +1,4 @@
-"""Find the caller of a credential: an API key, a session token in a header or cookie, or another issuer's token.
+"""Find the caller of a credential: an API key, a token of a session, of another issuer, or of a connection.
 
 Results are cached by a digest of the credential for at most a second, so a revocation takes effect within that
 time in every process, and at once in the one that revokes. Requests that mint keys or promote plans skip it.
@@ -25,6 +25,7 @@ from builders.identity import (
 )
 from builders.identity.json_web_tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
 from builders.identity.key_checks import KeyChecks
+from builders.identity.oauth import tokens
 from builders.identity.records import AuditAction, KeyKind, Network, Preset
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as session_store
 from builders.identity.store.keys import Holder
@@ -44,9 +45,11 @@ USE_INTERVAL = timedelta(minutes=5)  # the precision of `last_used_at`
 REFUSED_S = 60.0  # how long a key is refused again without a statement, if its network waits in turn
 REFUSAL_INTERVAL = timedelta(hours=1)  # between two audit entries about a refused key
 
-_KIND_PREFIXES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
+_KIND_PREFIXES = {"api_key": b"k", "bearer": b"b", "cookie": b"c", "oauth": b"o"}
 _BAD_KEY = "The API key is unknown or revoked."
 _BAD_SESSION = "The session has ended."
+_BAD_ACCESS = "The access token is unknown or has ended."
+_REFRESH = "Refresh it, or connect the program again."
 _SIGN_IN = "Sign in again, or request a new token."
 
 
@@ -160,6 +163,8 @@ class Authenticator:
                 raise invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
             if credential.is_key:
                 raise invalid_credentials(_BAD_KEY, is_guess=entry.is_guess)
+            if credential.kind == "oauth":
+                raise invalid_credentials(_BAD_ACCESS, next_action=_REFRESH, is_guess=entry.is_guess)
             raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=entry.is_guess)
         # The key is cached, the address is checked for each request.
         if entry.allowed_ips is not None and not keys.contains_address(entry.allowed_ips, address):
@@ -283,6 +288,8 @@ class Authenticator:
             entry = await self._verify_key(credential, in_turn_of)
             if entry.caller is None and in_turn_of is not None:
                 left = REFUSED_S
+        elif credential.kind == "oauth":
+            entry = await self._verify_access(credential)
         elif self._tokens is None:
             raise invalid_credentials("Tokens are not accepted here.")
         else:
@@ -324,6 +331,25 @@ class Authenticator:
             mandate=None if holder.mandate is None else MANDATE.validate_python(holder.mandate),
         )
         return _CacheEntry(caller, allowed_ips=holder.allowed_ips)
+
+    async def _verify_access(self, credential: Credential) -> _CacheEntry:
+        """Verify an access token of a connection."""
+        found = await tokens.find_access(self._database, text=credential.text)
+        if found is None or found.is_ended:
+            return _CacheEntry(None, is_guess=found is None)
+        mandate = MANDATE.validate_python(found.mandate)
+        caller = Caller(
+            account_id=found.account_id if found.kind is KeyKind.LIVE else found.sandbox_id,
+            live_account_id=found.account_id,
+            mode=found.kind.value,
+            method="oauth",
+            scopes=frozenset((*scopes.of_mandate(mandate), *([scopes.MAIL] if found.reads_mail else []))),
+            key_id=found.key_id,
+            expires_at=found.expires_at,
+            mandate=mandate,
+            client_name=found.label,
+        )
+        return _CacheEntry(caller)
 
 
 def _digest(credential: Credential) -> bytes:

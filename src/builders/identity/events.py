@@ -21,6 +21,14 @@ class KeyChanged(BaseModel):
     replaces: Annotated[UUID | None, doc("The key that a rotation replaced.")] = None
 
 
+class ConnectionCreated(BaseModel):
+    """A client got a connection."""
+
+    id: UUID  # of the key
+    label: str  # the name that the client claims
+    client_host: str  # of its description
+
+
 class AccountCreated(BaseModel):
     """An account was created."""
 
@@ -57,6 +65,12 @@ KEY_CREATED = declare(
 KEY_REVOKED = declare(name="api_key.revoked", description="An API key was revoked.", data=KeyChanged)
 ACCOUNT_CREATED = declare(
     name="account.created", description="An account was created.", data=AccountCreated, internal=True
+)
+CONNECTION_CREATED = declare(
+    name="connection.created",
+    description="A person connected a client.",
+    data=ConnectionCreated,
+    internal=True,  # webhooks get api_key.created
 )
 EMAIL_VERIFIED = declare(
     name="email.verified",

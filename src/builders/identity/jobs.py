@@ -5,6 +5,7 @@ from uuid import UUID
 from procrastinate import JobContext
 
 from builders.identity import keys, leaks, sessions
+from builders.identity.oauth import tokens
 from builders.kit.jobs import queue
 from builders.kit.values import ids
 
@@ -37,4 +38,17 @@ async def mail_leaked_key(context: JobContext, account_id: str, key_id: str) -> 
     async with queue.database(context).transaction() as conn:
         await leaks.send_notice(
             conn, keyring=queue.keyring(context), account_id=UUID(account_id), key_id=UUID(key_id)
+        )
+
+
+@queue.app.task(name=tokens.MAIL_ENDED, retry=queue.RETRY, pass_context=True)
+async def mail_connection_ended(context: JobContext, account_id: str, key_id: str, reason: str) -> None:
+    """Notify the account of its connection that was ended."""
+    async with queue.database(context).transaction() as conn:
+        await tokens.send_notice(
+            conn,
+            keyring=queue.keyring(context),
+            account_id=UUID(account_id),
+            key_id=UUID(key_id),
+            reason=reason,
         )

@@ -60,10 +60,13 @@ from builders.mail import service as mail
 from builders.mail.templates import ApiKeyCreated
 
 MAIL_NEW_KEY = "identity.mail_new_key"  # the task
-GRANT = "grant"  # the kind of the text of a login-as grant, in place of that of a key
+# Kinds of other secrets, in place of that of a key: the text of a login-as grant; the tokens of connections.
+GRANT, CODE, ACCESS, REFRESH = "grant", "code", "agent", "refresh"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_SECRET = re.compile(r"(svc_(live|test|grant)_[0-9A-Za-z]{12})_([0-9A-Za-z]{22})[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
-_ACCOUNT_LENGTH, _CHECKSUM_LENGTH = 22, 6
+_SECRET = re.compile(
+    r"(svc_(live|test|grant|code|agent|refresh)_[0-9A-Za-z]{12})_([0-9A-Za-z]{22})[0-9A-Za-z]{32}([0-9A-Za-z]{6})"
+)
+_SHOWN_LENGTH, _ACCOUNT_LENGTH, _RANDOM_LENGTH, _CHECKSUM_LENGTH = 12, 22, 32, 6
 old_rows.declare(
     "identity_keys", key="account_id, id", age="least(revoked_at, expires_at)", after=HISTORY_RETENTION
 )
@@ -282,8 +285,18 @@ def checksum(text: str) -> str:
 
 
 def generate_secret(kind: str, account_id: UUID) -> KeySecret:
-    """Return a random secret of a kind of keys of an account, or the random text of a GRANT for it."""
-    shown, secret = ("".join(secrets.choice(ALPHABET) for _ in range(length)) for length in (12, 32))
+    """Return a random secret of a kind of keys of an account, or of another kind for it."""
+    random = "".join(secrets.choice(ALPHABET) for _ in range(_SHOWN_LENGTH + _RANDOM_LENGTH))
+    return _secret(kind, account_id, random)
+
+
+def derive_secret(kind: str, account_id: UUID, seed: bytes) -> KeySecret:
+    """Return the secret of a kind for an account that belongs to 32 secret bytes, always the same one."""
+    return _secret(kind, account_id, _to_digits(int.from_bytes(seed), _SHOWN_LENGTH + _RANDOM_LENGTH))
+
+
+def _secret(kind: str, account_id: UUID, digits: str) -> KeySecret:
+    shown, secret = digits[:_SHOWN_LENGTH], digits[_SHOWN_LENGTH:]
     body = f"svc_{kind}_{shown}_{_to_digits(account_id.int, _ACCOUNT_LENGTH)}{secret}"
     parsed = parse_secret(body + checksum(body), of=(kind,))
     assert parsed is not None, "a generated secret is valid"  # noqa: S101 - our own invariant, not input

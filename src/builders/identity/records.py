@@ -364,6 +364,8 @@ class AuditAction(StrEnum):
     TEAM_MEMBER_REMOVED = "team.member_removed"
     DEVICE_APPROVED = "device.approved"  # a person lets a machine have keys
     DEVICE_DENIED = "device.denied"
+    CONNECTION_APPROVED = "connection.approved"  # a person gives a client a mandate
+    CONNECTION_DENIED = "connection.denied"
     # Without a person, a fresh sign-in, approve_plans or an approval, or beyond a mandate.
     DECISION_REFUSED = "decision.refused"
     DECIDER_ADDED = "decider.added"  # a member got the permission approve_plans

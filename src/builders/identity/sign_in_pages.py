@@ -1,6 +1,9 @@
 """The pages of signing in, and its cookies."""
 
+import posixpath
+import re
 from datetime import datetime
+from urllib.parse import unquote, urlsplit
 
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
@@ -132,6 +135,20 @@ def issuer_refusal_page(request: Request, refusal: Problem, return_to: str | Non
         status=refusal.status,
         headers=refusal.headers,
     )
+
+
+# Pages of decisions, and what leads there: a mailed link leads to the console instead. Whoever lets a link be
+# mailed to somebody chooses where it leads, and a fresh session would open there.
+_DECISIONS = re.compile(
+    r"(?:/oauth|/v1/auth|/console/(?:test/)?(?:of/[^/]+/)?(?:connect|plans|device|approval|account|do))(?:/|$)"
+)
+
+
+def target_of(return_to: str | None, *, is_mailed: bool) -> str | None:
+    """Return the path to which a sign-in leads; None for a page of decisions after a mailed link."""
+    path = forms.local_path(return_to)
+    opened = posixpath.normpath(unquote(urlsplit(path or "").path))  # as a browser reads it
+    return None if is_mailed and _DECISIONS.match(opened) else path
 
 
 def _pending_name(secure: bool) -> str:

@@ -98,6 +98,27 @@ class DeviceKeysCreated(EmailTemplate, name="device_keys_created", subject="Keys
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConnectionCreated(EmailTemplate, name="connection_created", subject="A program was connected: {client}"):
+    """Notifies an account and its deciders of a client that a person connected."""
+
+    account: str
+    client: str  # as the client claims
+    host: str  # of its description
+    rights: str  # the kind and the toolsets
+    made_at: str
+    expires_on: date
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionEnded(EmailTemplate, name="connection_ended", subject="A connection was ended: {client}"):
+    """Notifies an account of a connection that ended because its tokens may be stolen."""
+
+    client: str  # as the client claims
+    reason: str
+    ended_at: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class LeadConfirm(
     EmailTemplate, name="lead_confirm", subject="Please confirm your request", topic=Topic.LEADS, opens=True
 ):

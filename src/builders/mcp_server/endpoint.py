@@ -35,6 +35,7 @@ from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 from builders.kit.mandates import READ_ONLY
 
 PATH = "/mcp"
+METADATA_PATH = f"/.well-known/oauth-protected-resource{PATH}"  # RFC 9728
 _WITH_CHALLENGE = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 REQUEST_TIMEOUT_S = 45  # as of a request of the API
 IN_CALL = "builders.mcp"  # key of the ASGI scope of a message: its Exchange
@@ -42,7 +43,7 @@ IN_CALL = "builders.mcp"  # key of the ASGI scope of a message: its Exchange
 _OF_PROTOCOL = frozenset((b"accept", b"content-length", b"content-type", b"host", b"origin"))
 _PASSED_ON = frozenset((b"x-request-id", b"traceparent"))
 _CREDENTIALS_OF_QUERY = frozenset(("access_token", "api_key", "key", "token", "x-api-key"))
-_ONE = "Send one credential: X-API-Key with a key."
+_ONE = "Send one credential: X-API-Key with a key, or Authorization: Bearer with a token of an OAuth client."
 LIMIT = CountedPolicies(
     (
         declare(
@@ -123,7 +124,7 @@ class McpEndpoint:
             response = await self._deadlines.run(self._respond(request), timeout_s=REQUEST_TIMEOUT_S)
         except (Problem, Invalid) as refusal:
             if isinstance(refusal, Problem) and refusal.status in _WITH_CHALLENGE:
-                refusal.headers["WWW-Authenticate"] = _challenge(refusal)
+                refusal.headers["WWW-Authenticate"] = _challenge(refusal, request.app.state.settings.url)
             response = error_pages.respond(scope, refusal)
         finally:
             if request.held:
@@ -204,7 +205,10 @@ def read_credential(request: Request) -> Credential:
         raise _refuse("The request has several credentials.")
     if keys:
         return Credential("api_key", keys[0].strip())
-    raise _refuse("The token is not one of this resource.")
+    scheme, _, token = tokens[0].partition(" ")
+    if scheme.lower() != "bearer" or token.strip().startswith(("svc_live_", "svc_test_")):
+        raise _refuse("The token is not one of this resource.")
+    return Credential("oauth", token.strip())
 
 
 def _refuse(detail: str) -> CredentialsInvalid:
@@ -223,9 +227,9 @@ async def _require_single(request: Request) -> None:
         raise BadRequest("JSON-RPC batches are not accepted: send one message.")
 
 
-def _challenge(refusal: Problem) -> str:
-    """Return the challenge of a refusal (RFC 6750, 3)."""
-    members = {"realm": "builders"}
+def _challenge(refusal: Problem, url: str) -> str:
+    """Return the challenge that names where a client finds how to authorize (RFC 9728, 5.1)."""
+    members = {"resource_metadata": f"{url}{METADATA_PATH}"}
     if "scope" in refusal.members:
         members |= {"error": "insufficient_scope", "scope": str(refusal.members["scope"])}
     elif isinstance(refusal, CredentialsInvalid):

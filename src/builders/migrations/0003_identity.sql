@@ -194,6 +194,50 @@ CREATE TABLE identity_devices_tries (
     FOREIGN KEY (account_id, session_id) REFERENCES identity_sessions (account_id, id) ON DELETE CASCADE
 );
 
+-- Authorization requests of clients (RFC 6749, 4.1.1), as they were sent. Global: a request arrives without an account.
+CREATE TABLE identity_oauth_requests (
+    id uuid PRIMARY KEY,
+    browser_hash bytea NOT NULL, -- keyed, of the cookie of the browser that began it
+    parameters text NOT NULL, -- the query
+    expires_at timestamptz NOT NULL,
+    decided_at timestamptz
+);
+CREATE INDEX identity_oauth_requests_by_browser ON identity_oauth_requests (browser_hash);
+CREATE INDEX identity_oauth_requests_by_end ON identity_oauth_requests (expires_at);
+
+-- Authorization codes, each of one connection.
+CREATE TABLE identity_oauth_codes (
+    account_id uuid NOT NULL, -- the real account, which the code names
+    digest bytea NOT NULL, -- SHA-256 of the whole code
+    key_id uuid NOT NULL, -- the connection
+    session_id uuid NOT NULL, -- in which it was given
+    client_id text NOT NULL,
+    redirect_uri text NOT NULL,
+    challenge text NOT NULL, -- S256 (RFC 7636)
+    expires_at timestamptz NOT NULL,
+    uses smallint NOT NULL DEFAULT 0,
+    PRIMARY KEY (account_id, digest),
+    FOREIGN KEY (account_id, key_id) REFERENCES identity_keys (account_id, id) ON DELETE CASCADE
+);
+CREATE INDEX identity_oauth_codes_by_end ON identity_oauth_codes (expires_at);
+
+-- The tokens of connections: those of the code, then those of each refresh.
+CREATE TABLE identity_oauth_tokens (
+    account_id uuid NOT NULL, -- the real account, which the tokens name
+    key_id uuid NOT NULL, -- the connection
+    generation integer NOT NULL,
+    refresh_digest bytea NOT NULL,
+    access_digest bytea NOT NULL,
+    access_expires_at timestamptz NOT NULL,
+    refresh_expires_at timestamptz NOT NULL,
+    used_at timestamptz, -- of the refresh token
+    PRIMARY KEY (account_id, key_id, generation),
+    UNIQUE (account_id, refresh_digest),
+    UNIQUE (account_id, access_digest),
+    FOREIGN KEY (account_id, key_id) REFERENCES identity_keys (account_id, id) ON DELETE CASCADE
+);
+CREATE INDEX identity_oauth_tokens_by_end ON identity_oauth_tokens (refresh_expires_at);
+
 -- Grants to sign in as a customer.
 CREATE TABLE identity_grants (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),

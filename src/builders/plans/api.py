@@ -366,7 +366,8 @@ async def change_policy(
 
     A policy that stops all that the present one stops takes effect at once. Any other is a `proposal`, until
     as many people have confirmed it as the present policy requires to approve a plan; with `own_plans` `allow` you
-    are one of them. The first policy other than `never` ends the other sessions of the account.
+    are one of them. The first policy other than `never` ends the other sessions of the account,
+    and its connections except those that you keep.
     """
     found = await policies.change_policy(
         conn, keyring=keyring, settings=config, access=access, request=body.request()

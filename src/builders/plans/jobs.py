@@ -6,14 +6,17 @@ from uuid import UUID
 from procrastinate import JobContext, RetryStrategy
 
 from builders.kit.db.batches import repeat
+from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.values import clock, ids
 from builders.plans import planning, store
-from builders.plans.approval import policies, requests
+from builders.plans.approval import notices, policies, requests
 from builders.plans.approval.policies import START_WAITING
 from builders.plans.promotion import completion, on_approval, run, start
 from builders.plans.promotion.start import FINISH
@@ -72,6 +75,32 @@ async def start_waiting(context: JobContext, account_id: str, after: str = str(i
     if last is not None:
         async with database.transaction() as conn:
             await policies.start_waiting(conn, account_id=UUID(account_id), after=last)
+
+
+@dispatcher.subscribe("connection.created", name="plans.announce_connection")
+async def announce_connection(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email about a new connection."""
+    data = event.read()
+    await queue.defer(
+        conn,
+        mail_connection,
+        account_id=str(event.account_id),
+        connection_id=str(data["id"]),
+        host=str(data["client_host"]),
+    )
+
+
+@queue.app.task(name="plans.mail_connection", retry=queue.RETRY, pass_context=True)
+async def mail_connection(context: JobContext, account_id: str, connection_id: str, host: str) -> None:
+    """Notify the deciders of an account, itself among them, of a client that a person connected."""
+    async with queue.database(context).transaction() as conn:
+        await notices.send_connection(
+            conn,
+            keyring=queue.keyring(context),
+            account_id=UUID(account_id),
+            connection_id=UUID(connection_id),
+            host=host,
+        )
 
 
 @queue.periodic("17 7 * * *", name="plans.summarize_requests")

@@ -105,9 +105,10 @@ def _follow(page: Any, kind: str, target: str) -> str | None:
 
 
 def test_each_form_has_a_step() -> None:
-    # invoice-pay leads to Stripe, which the demo has not.
-    # An agent's machine is approved on the same page, with the fields of a mandate: tests/console/test_device.py.
-    assert {*ACTIONS} - {each.action for each in STEPS} == {"invoice-pay", "device-agent"}
+    # invoice-pay leads to Stripe, others need a program: the demo has neither. An agent's machine is approved on
+    # the same page, with the fields of a mandate: tests/console/test_device.py.
+    outside = {"invoice-pay", "device-agent", "connect-allow", "connect-deny", "connection-revoke"}
+    assert {*ACTIONS} - {each.action for each in STEPS} == outside
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,8 @@ COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 WIDE = {"width": 1400, "height": 900}
 # 320 px is also a screen of 1,280 px at 400 %, 256 px its height.
 NARROW = {"width": 320, "height": 256}
-OUTSIDE = {"pay.html", "portfolio/auth_code.html"}  # of Stripe and of a registrar, which the demo has not
+# Of Stripe, of a registrar and of a program, which the demo has not.
+OUTSIDE = {"pay.html", "portfolio/auth_code.html", "connected.html"}
 ROWS = 2  # of each table that a snapshot contains
 # The rows of these depend on jobs in the background, and on what other tests do at the same time.
 VARIES = re.compile(r"audit|deliver|events|sessions|inbox|webhook|^keys$|^after")

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -23,13 +23,6 @@ REVISION = "2026-07-28"
 EXPECTED = Path(__file__).with_name("expected.yaml")
 # `server-stateless` calls tools of the fixture.
 NEUTRAL = ("tools-list", "resources-list", "prompts-list", "caching", "dns-rebinding-protection")
-
-
-@pytest.fixture
-def listening() -> Iterator[socket.socket]:
-    """Return a listening socket on loopback."""
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        yield bound
 
 
 @asynccontextmanager

@@ -318,6 +318,19 @@ _ALL = (
         keyed=True,
     ),
     Operation(
+        "auth_decide_connection",
+        "auth",
+        "decide_connection",
+        "POST",
+        "/v1/auth/oauth/requests/{request_id}/decision",
+        scope="plans:approve",
+        required=(
+            "decision",
+            "client_digest",
+        ),
+        keyed=True,
+    ),
+    Operation(
         "auth_end_session",
         "auth",
         "end_session",
@@ -351,6 +364,22 @@ _ALL = (
         scope="account:read",
     ),
     Operation(
+        "auth_list_connection_requests",
+        "auth",
+        "list_connection_requests",
+        "GET",
+        "/v1/auth/oauth/requests",
+        scope="account:read",
+    ),
+    Operation(
+        "auth_list_connections",
+        "auth",
+        "list_connections",
+        "GET",
+        "/v1/auth/connections",
+        scope="keys:read",
+    ),
+    Operation(
         "auth_list_public_keys",
         "auth",
         "list_public_keys",
@@ -382,6 +411,14 @@ _ALL = (
         "/v1/auth/login-as",
         required=("grant",),
         public=True,
+    ),
+    Operation(
+        "auth_open_connection_request",
+        "auth",
+        "open_connection_request",
+        "GET",
+        "/v1/auth/oauth/requests/{request_id}",
+        scope="plans:approve",
     ),
     Operation(
         "auth_open_request",
@@ -427,6 +464,14 @@ _ALL = (
         "/v1/auth/login",
         required=("email",),
         public=True,
+    ),
+    Operation(
+        "auth_revoke_connection",
+        "auth",
+        "revoke_connection",
+        "DELETE",
+        "/v1/auth/connections/{connection_id}",
+        scope="keys:write",
     ),
     Operation(
         "auth_show_login",

@@ -100,11 +100,11 @@ async def request_keys(
     return DeviceCodes(device_code=device_code, user_code=f"{code[:4]}-{code[4:]}")
 
 
-def clean_host(text: str) -> str:
-    """Return the name of a machine for a label: letters, digits and `.-_`, on one line."""
+def clean_host(text: str, *, unnamed: str = _UNNAMED) -> str:
+    """Return the name of a machine or program for a label: letters, digits and `.-_`, on one line."""
     composed = unicodedata.normalize("NFKC", text[: 4 * MAX_HOST])
     kept = "".join(char if char in ".-_" or unicodedata.category(char)[0] in "LN" else " " for char in composed)
-    return " ".join(kept.split())[:MAX_HOST].strip() or _UNNAMED
+    return " ".join(kept.split())[:MAX_HOST].strip() or unnamed
 
 
 async def open_request(

@@ -39,7 +39,7 @@ optional_credentials = Mark()  # declares credentials that the operation ignores
 class Credential(NamedTuple):
     """A credential that a request sent, not yet verified. The repr omits its text."""
 
-    kind: Literal["api_key", "bearer", "cookie"]
+    kind: Literal["api_key", "bearer", "cookie", "oauth"]  # the last one at /mcp only
     text: str
 
     @property

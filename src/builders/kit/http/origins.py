@@ -50,6 +50,7 @@ def require_own_origin(request: Request, *, allow_missing_origin: bool) -> None:
 _ALLOW = b"access-control-allow-origin"
 # Response headers that a page may read.
 _EXPOSED = "ETag, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
+_ALLOWED = "Content-Type, MCP-Protocol-Version"  # request headers of a page; clients of MCP send the second one
 _READ = "GET, HEAD"
 _PREFLIGHT = (b"access-control-request-method", b"GET")  # browsers ask for no HEAD
 _MAX_AGE_S = "86400"  # how long a browser may cache a preflight response
@@ -62,8 +63,17 @@ class Cors:
     the methods of the path, and omits `Vary: Origin` if a request has no origin (decision 0006).
     """
 
-    def __init__(self, app: ASGIApp, *, paths: Mapping[str, str], origins: Collection[str], public: str) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        paths: Mapping[str, str],
+        origins: Collection[str],
+        public: str,
+        anywhere: Mapping[str, str],
+    ) -> None:
         self.app = app
+        self.anywhere = anywhere  # paths that any page may call, without credentials, each with its methods
         self.paths = paths if origins else {}  # each with its methods, as a header lists them
         self.origins = frozenset(origins)
         self.public = public  # prefix of the paths that any page may read, without credentials
@@ -72,7 +82,7 @@ class Cors:
         """Respond to a preflight request; pass others on, and add CORS headers to their responses."""
         methods: str | None = None  # those of a path that other sites may call
         if scope["type"] == "http":
-            methods = self.paths.get(scope["path"])
+            methods = self.paths.get(scope["path"]) or self.anywhere.get(scope["path"])
             if methods is None and scope["path"].startswith(self.public):
                 is_preflight = scope["method"] == "OPTIONS" and _PREFLIGHT in scope["headers"]
                 methods = _READ if is_preflight or scope["method"] in {"GET", "HEAD"} else None
@@ -82,7 +92,7 @@ class Cors:
             headers = self._allow_headers(scope)
             if "Access-Control-Allow-Origin" in headers:
                 headers["Access-Control-Allow-Methods"] = methods
-                headers["Access-Control-Allow-Headers"] = "Content-Type"
+                headers["Access-Control-Allow-Headers"] = _ALLOWED
                 headers["Access-Control-Max-Age"] = _MAX_AGE_S
             response = Response(status_code=204, headers={**headers, "Allow": f"OPTIONS, {methods}"})
             await response(scope, receive, send)
@@ -96,7 +106,7 @@ class Cors:
         vary = {"Vary": "Origin"} if path in self.paths else {}
         if path in self.paths and origin in self.origins:
             return {**vary, "Access-Control-Allow-Origin": str(origin), "Access-Control-Allow-Credentials": "true"}
-        if path.startswith(self.public) and self.paths.get(path, _READ) == _READ:
+        if path in self.anywhere or (path.startswith(self.public) and self.paths.get(path, _READ) == _READ):
             return {**vary, "Access-Control-Allow-Origin": "*"}
         return vary
 

@@ -36,7 +36,7 @@ _secret_name = re.compile(_NAME, re.IGNORECASE)
 _LOOKS = tuple(
     (part, re.compile(look, re.IGNORECASE | re.DOTALL), rest)
     for part, look, rest in (
-        ("svc_", r"svc_(live|test|grant)_[a-z0-9_-]++", rf"svc_\1_{MASK}"),
+        ("svc_", r"svc_(live|test|grant|code|agent|refresh)_[a-z0-9_-]++", rf"svc_\1_{MASK}"),
         ("whsec_", r"whsec_[a-z0-9+/=_-]++", f"whsec_{MASK}"),
         ("eyj", r"\beyJ[a-z0-9_-]++\.[a-z0-9_-]++\.[a-z0-9_-]*+", MASK),  # a JWT
         ("bearer", r"\b(Bearer)\s++[a-z0-9._~+/=-]++", rf"\1 {MASK}"),

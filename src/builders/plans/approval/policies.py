@@ -10,6 +10,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.identity import accounts, people
+from builders.identity.oauth import connections
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
@@ -106,6 +107,7 @@ class PolicyRequest:
     direct_writes: Permit
     direct_sends: Permit
     deciders: Collection[UUID] | None  # None: all who have the permission
+    connections: Collection[UUID] = ()  # of clients, which the first policy keeps
 
     def policy(self, people: Sequence[Decider]) -> ApprovalPolicy:
         """Return the policy for these deciders."""
@@ -125,8 +127,8 @@ async def change_policy(
     """Put a policy in force, or propose it if it stops less than the one in force; return both.
 
     The first policy other than `never` ends the other sessions of the account, and keeps the permission of the
-    chosen members only. Mailed and audited. Raise RoleForbidden, PersonRequired, DecidersNotChosen, and Invalid
-    (`policy_unsatisfiable`) unless the deciders can satisfy the policy.
+    chosen members and the chosen connections only. Mailed and audited. Raise RoleForbidden, PersonRequired,
+    DecidersNotChosen, and Invalid (`policy_unsatisfiable`) unless the deciders can satisfy the policy.
     """
     await _lock(conn, access)
     deciders.require_account(access, "Only the account itself changes its policy.")
@@ -153,7 +155,8 @@ async def change_policy(
         created_at=now,
         expires_at=now + PROPOSAL_LIFE,
     )
-    return await _settle(conn, keyring, settings, access, PolicyStep.PROPOSED, proposal, current, found)
+    step, keeps = PolicyStep.PROPOSED, request.connections
+    return await _settle(conn, keyring, settings, access, step, proposal, current, found, keeps)
 
 
 async def confirm(
@@ -185,10 +188,12 @@ async def _settle(
     proposal: Proposal,
     current: ApprovalPolicy,
     found: Sequence[Decider],
+    keeps: Collection[UUID] = (),
 ) -> PolicyInForce:
     """Put the proposed policy in force if it tightens the current one or is confirmed, else keep the proposal.
 
-    `found` are the deciders; of a first policy, those whom it keeps. It ends what a key can have prepared.
+    `found` are the deciders; of a first policy, those whom it keeps, with the connections that it `keeps`. It ends
+    what a key can have prepared.
     """
     own, policy = access.owner_id, proposal.policy
     decider_ids = {each.account_id for each in found}
@@ -200,6 +205,7 @@ async def _settle(
     is_needed = policy.require is not Requirement.NEVER
     if is_needed and current.require is Requirement.NEVER:
         await deciders.begin_approval(conn, account_id=own, kept=decider_ids - {own}, actor=access.actor)
+        await connections.revoke_others(conn, account_id=own, kept=keeps, actor=access.actor)
     await store.delete_proposal(conn, account_id=own)
     await store.set_policy(conn, account_id=own, policy=policy, now=clock.now())
     await people.set_needed(conn, account_id=own, needed=is_needed)

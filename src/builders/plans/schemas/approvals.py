@@ -103,6 +103,14 @@ class SandboxApprovalPolicy(StrictBody):
         ),
     ] = None
 
+    connections: Annotated[
+        list[UUID],
+        Field(
+            max_length=200,
+            description="Connections that the first policy other than `never` keeps; it ends the others.",
+        ),
+    ] = Field(default_factory=list)
+
     @model_validator(mode="after")
     def _validate_conditions(self) -> Self:
         is_conditional = self.require is Requirement.WHEN
@@ -124,6 +132,7 @@ class SandboxApprovalPolicy(StrictBody):
             direct_writes=self.direct_writes,
             direct_sends=self.direct_sends,
             deciders=None if self.deciders is None else frozenset(self.deciders),
+            connections=frozenset(self.connections),
         )
 
 

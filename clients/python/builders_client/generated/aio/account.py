@@ -97,6 +97,8 @@ class AsyncAccount:
             "team.member_removed",
             "device.approved",
             "device.denied",
+            "connection.approved",
+            "connection.denied",
             "decision.refused",
             "decider.added",
             "decider.removed",

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 from builders_client.aio.pages import AsyncPages
 from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.auth import (
+    ConnectionDecisionCreate,
     DeviceAuthorizationCreate,
     DeviceCodeRequest,
     DeviceDecisionCreate,
@@ -17,6 +18,10 @@ from builders_client.generated.bodies.auth import (
     LoginRequest,
 )
 from builders_client.generated.models.auth import (
+    ConnectionDecision,
+    ConnectionItem,
+    ConnectionItemPage,
+    ConnectionRequest,
     DeviceAuthorizationReply,
     DeviceKeysReply,
     DeviceRequestReply,
@@ -28,6 +33,7 @@ from builders_client.generated.models.auth import (
     SessionItemPage,
     SessionReply,
     SignedInReply,
+    WaitingConnectionListing,
 )
 from builders_client.values import File
 
@@ -101,6 +107,26 @@ class AsyncAuth:
             "auth_decide", DeviceRequestReply, path={"request_id": request_id}, body=body
         )
 
+    async def decide_connection(
+        self,
+        request_id: str,
+        **body: Unpack[ConnectionDecisionCreate],
+    ) -> ConnectionDecision:
+        """Connect a program with a mandate, or refuse; needs a person who has signed in lately.
+
+        The browser takes the answer to the program. The account and its deciders get an email.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `authorization_request_not_found`, `authorization_request_changed`, `api_key_limit`.
+
+        Args:
+            request_id: Identifier of the request.
+        """
+        return await self._client.send(
+            "auth_decide_connection", ConnectionDecision, path={"request_id": request_id}, body=body
+        )
+
     async def end_session(
         self,
         session_id: str,
@@ -165,6 +191,37 @@ class AsyncAuth:
         """
         return await self._client.send("auth_get_session", SessionReply)
 
+    async def list_connection_requests(
+        self,
+    ) -> WaitingConnectionListing:
+        """List the programs that ask for a connection in this browser, and wait for a decision.
+
+        Requires the scope `account:read`.
+        """
+        return await self._client.send("auth_list_connection_requests", WaitingConnectionListing)
+
+    def list_connections(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[ConnectionItemPage, ConnectionItem]:
+        """List the programs that people have connected to the account, newest first.
+
+        Requires the scope `keys:read`.
+
+        Args:
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return AsyncPages(
+            self._client,
+            "auth_list_connections",
+            ConnectionItemPage,
+            "items",
+            query={"limit": limit, "cursor": cursor},
+        )
+
     async def list_public_keys(
         self,
     ) -> JwksReply:
@@ -212,6 +269,25 @@ class AsyncAuth:
         Requires no credentials.
         """
         return await self._client.send("auth_login_as", SignedInReply, body=body)
+
+    async def open_connection_request(
+        self,
+        request_id: str,
+    ) -> ConnectionRequest:
+        """Read which program asks for a connection in this browser; needs a person who has signed in lately.
+
+        It fetches the program's description.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `authorization_request_not_found`.
+
+        Args:
+            request_id: Identifier of the request.
+        """
+        return await self._client.send(
+            "auth_open_connection_request", ConnectionRequest, path={"request_id": request_id}
+        )
 
     async def open_request(
         self,
@@ -267,6 +343,23 @@ class AsyncAuth:
         Requires no credentials.
         """
         return await self._client.send("auth_request_login", LoginReply, body=body)
+
+    async def revoke_connection(
+        self,
+        connection_id: str,
+    ) -> ConnectionItem:
+        """Revoke a connection with its tokens; every process refuses them within a second.
+
+        Requires the scope `keys:write`.
+
+        Errors: `connection_not_found`.
+
+        Args:
+            connection_id: Identifier of the connection.
+        """
+        return await self._client.send(
+            "auth_revoke_connection", ConnectionItem, path={"connection_id": connection_id}
+        )
 
     async def show_login(
         self,

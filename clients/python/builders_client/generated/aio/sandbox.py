@@ -45,7 +45,7 @@ class AsyncSandbox:
         A policy that stops all that the present one stops takes effect at once. Any other is a `proposal`,
         until as many people have confirmed it as the present policy requires to approve a plan; with
         `own_plans` `allow` you are one of them. The first policy other than `never` ends the other sessions of
-        the account.
+        the account, and its connections except those that you keep.
 
         Requires the scope `plans:approve`.
 

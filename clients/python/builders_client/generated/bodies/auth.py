@@ -7,6 +7,21 @@ from typing import Literal, NotRequired, TypedDict
 from builders_client.generated.bodies.shared import MandateCreate
 
 
+class ConnectionDecisionCreate(TypedDict):
+    """What the person decided about a program that asks for a connection. Unknown members are refused."""
+
+    decision: Literal["allow", "deny"]
+    """`allow` or `deny`."""
+    client_digest: str
+    """As the request showed it."""
+    key_kind: NotRequired[Literal["live", "test"]]
+    """`test` for the sandbox; `live` has real effects."""
+    expires_in_days: NotRequired[int]
+    """Days until the connection ends, 1 to 365; 30 by default."""
+    mandate: NotRequired[MandateCreate | None]
+    """What the program may do and spend; needed to allow it."""
+
+
 class DeviceAuthorizationCreate(TypedDict):
     """A machine that asks for keys (RFC 8628, 3.1), as JSON or as a form. `client_id` is not needed."""
 

@@ -222,6 +222,8 @@ class SandboxApprovalPolicy(TypedDict):
     """Members of the team who keep the permission `approve_plans`; the others lose it. Required with the first
     policy other than `never` if there are such members.
     """
+    connections: NotRequired[Sequence[str]]
+    """Connections that the first policy other than `never` keeps; it ends the others."""
 
 
 class ManifestResources(TypedDict):

@@ -2,9 +2,38 @@
 
 from pydantic import AwareDatetime
 
-from builders_client.values import Model
+from builders_client.values import Model, Money
 
 from .shared import ActorReply, Mandate, UnknownField
+
+
+class ConnectionRequest(Model):
+    """A program that asks for a connection, as the person sees it."""
+
+    id: str
+    """Identifier of the request; it opens nothing in another browser."""
+    expires_at: AwareDatetime
+    """Until when it can be decided."""
+    client_id: str
+    """The address of the program's description."""
+    client_name: str
+    """The name that the program claims. Anybody can claim any name."""
+    client_digest: str
+    """SHA-256 of the description; a decision repeats it."""
+    client_host: str
+    """The host of the description, as in the domain name system."""
+    client_host_unicode: str
+    """The same host in Unicode."""
+    redirect_host: str | None
+    """The host that gets the answer; null: a program on this computer."""
+    redirect_host_unicode: str | None
+    """The same host in Unicode."""
+    scopes: list[str]
+    """What the program asks for; it gets what the person chooses."""
+    error: str | None
+    """Why the request is refused (RFC 6749, 4.1.2.1); null: a person can decide."""
+    redirect_url: str | None
+    """Where to tell the program that its request is refused."""
 
 
 class JwkReply(Model):
@@ -140,6 +169,33 @@ class SessionStart(Model):
     """When the session was opened."""
 
 
+class WaitingConnection(Model):
+    """A request of a program that this browser began."""
+
+    id: str
+    """Identifier of the request; it opens nothing in another browser."""
+    expires_at: AwareDatetime
+    """Until when it can be decided."""
+
+
+class WaitingConnectionListing(Model):
+    """A short list that needs no pages."""
+
+    items: list[WaitingConnection]
+    """All items."""
+
+
+class ConnectionDecision(Model):
+    """The answer to the program, which the browser takes there."""
+
+    redirect_url: str | None = None
+    """The address of the program with a code or the refusal; absent when an Idempotency-Key repeats it."""
+    connection_id: str | None
+    """The new connection; null after a refusal."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+
+
 class DeviceAuthorizationReply(Model):
     """The codes of a machine (RFC 8628, 3.2)."""
 
@@ -253,6 +309,50 @@ class SignedInReply(Model):
     """When these credentials end; null: never."""
     impersonation: SessionImpersonation | None
     """The support session; null when the account's owner makes the request."""
+
+
+class ConnectionItem(Model):
+    """A client that a person has connected to the account: a key without a secret."""
+
+    id: str
+    """Identifier of the key; not the secret."""
+    label: str
+    """Your name for the key."""
+    key_kind: str
+    """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
+    preset: str | None
+    """Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for domain portfolios. Null for a connection, whose mandate sets them. Known values: domainer_full, developer_full."""
+    prefix: str
+    """The public beginning of the secret; empty for a connection, which has none."""
+    last4: str
+    """Last four characters of the secret, to recognize the key."""
+    created_at: AwareDatetime
+    """When the key was minted."""
+    expires_at: AwareDatetime | None
+    """When the key expires; null: never."""
+    revoked_at: AwareDatetime | None
+    """When the key was revoked; null while it works."""
+    last_used_at: AwareDatetime | None
+    """When the key was last used, to within five minutes."""
+    allowed_ips: list[str] | None
+    """The networks that the key works from; null: any."""
+    mandate: Mandate | None
+    """What the key may do and spend of what its scopes allow; null: all of it."""
+    client_name: str | None
+    """The client of a connection, as it calls itself; null for a key."""
+    client_id: str
+    """The address of the client's description."""
+    left: list[Money]
+    """What is left of `max_total_per_30_days` for all connections of this client."""
+
+
+class ConnectionItemPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[ConnectionItem]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
 
 
 class DeviceKey(Model):

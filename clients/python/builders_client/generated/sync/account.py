@@ -95,6 +95,8 @@ class Account:
             "team.member_removed",
             "device.approved",
             "device.denied",
+            "connection.approved",
+            "connection.denied",
             "decision.refused",
             "decider.added",
             "decider.removed",

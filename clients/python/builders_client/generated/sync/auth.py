@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from builders_client.generated.bodies.auth import (
+    ConnectionDecisionCreate,
     DeviceAuthorizationCreate,
     DeviceCodeRequest,
     DeviceDecisionCreate,
@@ -15,6 +16,10 @@ from builders_client.generated.bodies.auth import (
     LoginRequest,
 )
 from builders_client.generated.models.auth import (
+    ConnectionDecision,
+    ConnectionItem,
+    ConnectionItemPage,
+    ConnectionRequest,
     DeviceAuthorizationReply,
     DeviceKeysReply,
     DeviceRequestReply,
@@ -26,6 +31,7 @@ from builders_client.generated.models.auth import (
     SessionItemPage,
     SessionReply,
     SignedInReply,
+    WaitingConnectionListing,
 )
 from builders_client.generated.sync.pages import Pages
 from builders_client.generated.sync.sender import Sender
@@ -97,6 +103,26 @@ class Auth:
         """
         return self._client.send("auth_decide", DeviceRequestReply, path={"request_id": request_id}, body=body)
 
+    def decide_connection(
+        self,
+        request_id: str,
+        **body: Unpack[ConnectionDecisionCreate],
+    ) -> ConnectionDecision:
+        """Connect a program with a mandate, or refuse; needs a person who has signed in lately.
+
+        The browser takes the answer to the program. The account and its deciders get an email.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `authorization_request_not_found`, `authorization_request_changed`, `api_key_limit`.
+
+        Args:
+            request_id: Identifier of the request.
+        """
+        return self._client.send(
+            "auth_decide_connection", ConnectionDecision, path={"request_id": request_id}, body=body
+        )
+
     def end_session(
         self,
         session_id: str,
@@ -161,6 +187,37 @@ class Auth:
         """
         return self._client.send("auth_get_session", SessionReply)
 
+    def list_connection_requests(
+        self,
+    ) -> WaitingConnectionListing:
+        """List the programs that ask for a connection in this browser, and wait for a decision.
+
+        Requires the scope `account:read`.
+        """
+        return self._client.send("auth_list_connection_requests", WaitingConnectionListing)
+
+    def list_connections(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[ConnectionItemPage, ConnectionItem]:
+        """List the programs that people have connected to the account, newest first.
+
+        Requires the scope `keys:read`.
+
+        Args:
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client,
+            "auth_list_connections",
+            ConnectionItemPage,
+            "items",
+            query={"limit": limit, "cursor": cursor},
+        )
+
     def list_public_keys(
         self,
     ) -> JwksReply:
@@ -208,6 +265,25 @@ class Auth:
         Requires no credentials.
         """
         return self._client.send("auth_login_as", SignedInReply, body=body)
+
+    def open_connection_request(
+        self,
+        request_id: str,
+    ) -> ConnectionRequest:
+        """Read which program asks for a connection in this browser; needs a person who has signed in lately.
+
+        It fetches the program's description.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `authorization_request_not_found`.
+
+        Args:
+            request_id: Identifier of the request.
+        """
+        return self._client.send(
+            "auth_open_connection_request", ConnectionRequest, path={"request_id": request_id}
+        )
 
     def open_request(
         self,
@@ -263,6 +339,21 @@ class Auth:
         Requires no credentials.
         """
         return self._client.send("auth_request_login", LoginReply, body=body)
+
+    def revoke_connection(
+        self,
+        connection_id: str,
+    ) -> ConnectionItem:
+        """Revoke a connection with its tokens; every process refuses them within a second.
+
+        Requires the scope `keys:write`.
+
+        Errors: `connection_not_found`.
+
+        Args:
+            connection_id: Identifier of the connection.
+        """
+        return self._client.send("auth_revoke_connection", ConnectionItem, path={"connection_id": connection_id})
 
     def show_login(
         self,
