@@ -1,10 +1,12 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
 from builders.cli.main import main
+from builders.kit.db import known_keys
 from builders.kit.process import log
 from builders.kit.values import ids
 
@@ -37,8 +39,11 @@ def command(plain_environment: pytest.MonkeyPatch) -> Cli:
 
 @pytest.fixture
 def builders(plain_environment: pytest.MonkeyPatch, command: Cli, conninfo: str) -> Cli:
-    """Return a function that runs `builders` on the database of the tests."""
+    """Return a function that runs `builders` on the database of the tests, which no service has used."""
     plain_environment.setenv("BUILDERS_DATABASE_URL", conninfo)
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        conn.execute(known_keys.FORGET)
+        conn.execute("DELETE FROM procrastinate_jobs WHERE status = 'failed'")
     return command
 
 

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from builders.kit.db import migrations
+from builders.kit.db import known_keys, migrations
 from builders.kit.values import ids
 from tests.cli.conftest import Cli
 from tests.cli.databases import own_database
@@ -58,7 +58,8 @@ def roles(server: str) -> Iterator[Roles]:
 
 
 @pytest.fixture
-def data() -> Iterator[Path]:
+def data(roles: Roles) -> Iterator[Path]:
+    roles.execute(known_keys.FORGET)  # those of the folder of another test
     with data_folder() as folder:
         yield folder
 

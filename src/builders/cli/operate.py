@@ -14,8 +14,9 @@ from builders.cli.doctor import Finding
 from builders.cli.session import connected, fail, migrate_database, on_database, read_keyring, read_settings
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, role
-from builders.kit.db import distribution, sessions
+from builders.kit.db import distribution, known_keys, sessions
 from builders.kit.db.connections import Database
+from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import optouts
@@ -73,6 +74,7 @@ def doctor_command(*, as_json: bool) -> None:
         is_ours=serve.is_builders,
         settings=settings,
         check_data=[
+            partial(_check_keys, settings=settings),
             jobs.check_failed,
             *([] if settings.exchange_rates == "off" else [_check_exchange_rates]),
             *(
@@ -94,6 +96,18 @@ def doctor_command(*, as_json: bool) -> None:
     show(findings, as_json=as_json, text="\n".join(lines))
     if not all(finding.ok for finding in findings):
         raise SystemExit(1)
+
+
+def _check_keys(conninfo: str, *, settings: Settings) -> Finding:
+    check = "secret keys"
+    try:
+        known_keys.check(conninfo, keyring=secret_keys.find_keyring(settings))
+    except known_keys.OtherKeys as error:
+        return Finding(check=check, ok=False, detail=error.reason, next_action=error.next_action)
+    except (OSError, ValueError) as error:
+        action = "Correct BUILDERS_SECRET_KEYS, or the file secret_keys in BUILDERS_DATA_DIR."
+        return Finding(check=check, ok=False, detail=f"They cannot be read: {error}", next_action=action)
+    return Finding(check=check, ok=True, detail="No other keys have sealed data in this database.")
 
 
 def _check_exchange_rates(conninfo: str) -> Finding:
@@ -134,6 +148,19 @@ def _check_look_ups(conninfo: str, *, postmaster: str | None) -> Finding:
 @click.group()
 def secrets() -> None:
     """Manage the secret keys of the service."""
+
+
+@secrets.command("replace-lost")
+@json_option
+def replace_lost(*, as_json: bool) -> None:
+    """Use the secret keys of the settings although others, which are lost, have sealed what is stored.
+
+    Stored secrets cannot be read: enter those of webhooks and registrars again. Signatures and links are invalid.
+    """
+    with connected(read_settings()) as settings:
+        on_database(settings, partial(known_keys.record, keyring=read_keyring(settings), replaces=True))
+    text = "The service starts with these keys. Enter secrets of webhooks and credentials of registrars again."
+    show({}, as_json=as_json, text=text)
 
 
 @secrets.command()

@@ -26,8 +26,8 @@ from builders.cli.session import (
     fail,
     migrate_database,
     note,
-    read_keyring,
     read_settings,
+    require_keys,
     require_migrated,
     require_rights,
 )
@@ -113,7 +113,7 @@ def _prepared(settings: Settings, *, migrates: bool, works: bool, parts_path: st
         note("Preparing the database ...")
         (migrate_database if migrates else require_migrated)(ready)
         require_rights(ready, of_owner=works)
-        read_keyring(ready)  # before children could create the keys concurrently
+        require_keys(ready)  # before children could create the keys concurrently
         yield ready
 
 

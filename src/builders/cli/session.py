@@ -18,12 +18,17 @@ from pydantic import SecretStr, ValidationError
 from builders.cli import doctor
 from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.kit.db import distribution, migrations, rights, sessions
+from builders.kit.db import distribution, known_keys, migrations, rights, sessions
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 
 T = TypeVar("T")
+
+REFUSALS = (
+    *(migrations.MigrationError, rights.RightMissing, distribution.CannotDistribute),
+    known_keys.OtherKeys,
+)
 
 # What an operator does next after a refusal, by its code. The `next_action` of others is for clients of the API.
 NEXT_COMMANDS = {
@@ -200,7 +205,12 @@ def on_database(settings: Settings, work: Callable[[str], T]) -> T:
         return work(conninfo)
     except rights.ReadOnly as error:
         raise CommandFailed(error.reason, next_action=error.next_action) from None
-    except (migrations.MigrationError, rights.RightMissing, distribution.CannotDistribute) as error:
+    except (
+        migrations.MigrationError,
+        rights.RightMissing,
+        distribution.CannotDistribute,
+        known_keys.OtherKeys,
+    ) as error:
         raise CannotStart(error.reason, next_action=error.next_action) from None
     except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL
         wrong = next((each for each in doctor.check_server(conninfo) if not each.ok), None)
@@ -210,10 +220,21 @@ def on_database(settings: Settings, work: Callable[[str], T]) -> T:
         raise CommandFailed(reason, next_action=NEXT_COMMANDS["database_unavailable"]) from None
 
 
+def require_keys(settings: Settings) -> None:
+    """Create missing secret keys; end the command with a message if other ones sealed what the database has."""
+    found = _read(settings, secret_keys.find_keyring)
+    on_database(settings, partial(known_keys.check, keyring=found))
+    on_database(settings, partial(known_keys.record, keyring=read_keyring(settings)))
+
+
 def read_keyring(settings: Settings) -> Keyring:
     """Return the secret keys, created if they are missing; end the command with a message when that fails."""
+    return _read(settings, secret_keys.keyring_of)
+
+
+def _read(settings: Settings, load: Callable[[Settings], T]) -> T:
     try:
-        return secret_keys.keyring_of(settings)
+        return load(settings)
     except ValueError as error:
         raise CannotStart(f"The secret keys are not valid: {error}") from None
     except OSError as error:

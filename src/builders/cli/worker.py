@@ -10,7 +10,7 @@ import click
 from builders import worker
 from builders.cli import setting_files
 from builders.cli.address import with_address
-from builders.cli.session import alone, connected, read_settings, require_migrated, require_rights
+from builders.cli.session import alone, connected, read_settings, require_keys, require_migrated, require_rights
 
 
 @click.command("worker")
@@ -23,4 +23,5 @@ def worker_command(*, no_migrate: bool) -> None:
         if no_migrate:
             require_migrated(settings)
         require_rights(settings, of_owner=True)
+        require_keys(settings)
         asyncio.run(worker.main(settings))

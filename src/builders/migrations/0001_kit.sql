@@ -63,6 +63,12 @@ CREATE TABLE kit_outbox_pending (
     PRIMARY KEY (id, account_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 
+-- Which secret keys have signed and sealed, so that a service with other keys refuses to start.
+CREATE TABLE kit_secret_keys (
+    signature bytea PRIMARY KEY, -- by the key, of a constant
+    used_at timestamptz NOT NULL -- as the first key, by the last start
+);
+
 -- A time as the API writes it, for lists that PostgreSQL renders as JSON.
 CREATE FUNCTION kit_time(moment timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 RETURN to_char(

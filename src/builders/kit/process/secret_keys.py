@@ -22,6 +22,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from builders.kit.process.files import written
 from builders.kit.process.settings import Settings
 
+FILE = "secret_keys"  # in the data folder
+
 _ID = 4  # bytes of a key id
 _MAC = 16  # bytes of a signature after the key id
 _NONCE = 12  # bytes (NIST SP 800-38D)
@@ -203,8 +205,16 @@ def keyring_of(settings: Settings) -> Keyring:
 
     Raise ValueError for weak secrets, OSError when the file cannot be written.
     """
+    if (found := find_keyring(settings)) is not None:
+        return found
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return Keyring(load_or_create(settings.data_dir / FILE))
+
+
+def find_keyring(settings: Settings) -> Keyring | None:
+    """Return the keyring of the settings, or that of the data folder; None if neither has one. Raise as above."""
     given = [secret.get_secret_value() for secret in settings.secret_keys]
+    path = settings.data_dir / FILE
     if given:
         return Keyring(given)
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return Keyring(load_or_create(settings.data_dir / "secret_keys"))
+    return Keyring(load_or_create(path)) if path.exists() else None
