@@ -63,6 +63,10 @@ class Published:
         assert status in operation["responses"], f"{where}, which is not published: {response.text[:300]}"
         media = response.headers.get("content-type", "").partition(";")[0]
         content = operation["responses"][status].get("content", {})
+        if media == "application/x-ndjson":
+            assert media in content, f"{where} as {media}, not as {sorted(content)}"
+            assert all(map(json.loads, response.text.splitlines())), f"{where} with a line that is no object"
+            return
         if not content or not response.content or not media.endswith("json"):
             return
         assert media in content, f"{where} as {media}, not as {sorted(content)}"

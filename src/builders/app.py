@@ -39,19 +39,9 @@ from builders.webhooks.feed import FeedWaiters
 
 # The packages with handlers, in the order of their operations in the document.
 PACKAGES = (
-    *(
-        "console",
-        "probes",
-        "catalog",
-        "plans",
-        "identity",
-        "identity.devices",
-        "identity.oauth",
-        "profile",
-        "mail",
-    ),
-    *("projects", "aliases", "forwarding", "invoices", "tracking", "leads", "domains", "webhooks"),
-    *("portfolio.notifications", "portfolio.parking", "portfolio.registrars", "portfolio.renewals"),
+    *("console", "probes", "catalog", "plans", "identity", "identity.devices", "identity.oauth", "exports"),
+    *("profile", "mail", "projects", "aliases", "forwarding", "invoices", "tracking", "leads", "domains"),
+    *("webhooks", "portfolio.notifications", "portfolio.parking", "portfolio.registrars", "portfolio.renewals"),
     *("portfolio.team", "portfolio.transfers", "portfolio.domains", "portfolio.history"),
     *("portfolio.saved_formats", "portfolio.saved_views", "portfolio.finance", "portfolio.ledger"),
     *("portfolio.imports", "portfolio.billing"),
@@ -73,7 +63,7 @@ TAGS = {
     "invoices": "Invoices, billing details and payment.",
     "api-keys": "API keys, their presets and scopes.",
     "auth": "Sign-in by email, sessions, login-as grants and the public keys of tokens.",
-    "account": "The audit log of the account.",
+    "account": "The account: its audit log, its machines, its deciders, and exports.",
     "profile": "The profile of the account and the verification of its email address.",
     "webhooks": "Webhook destinations, deliveries, and the catalog of events with their payloads.",
     "portfolio": "The domain portfolio: domains and their finance, team, events, notifications.",

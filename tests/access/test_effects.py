@@ -58,6 +58,7 @@ OUTWARD = {
     "webhooks_create",
 }
 PROPOSE = {
+    "account_create_export",
     "portfolio_preview_portfolio_import",
     "sandbox_make_plan",
     "sandbox_request_approval",

@@ -8,6 +8,7 @@ from tests.published import published
 
 OPERATIONS = operations(published().document)
 CREATED = {
+    "/v1/account/exports": ({}, 201),
     "/v1/api-keys": ({"label": "x", "key_kind": "test", "preset": "developer_full"}, 200),
     "/v1/builders/projects": ({"name": "x"}, 201),
     "/v1/notifications/webhooks": (

@@ -521,6 +521,24 @@ class ExpiredToken(BadRequestError):
     code = "expired_token"
 
 
+class ExportNotFound(NotFoundError):
+    """These credentials have no such export."""
+
+    code = "export_not_found"
+
+
+class ExportNotReady(ConflictError):
+    """The export has no content."""
+
+    code = "export_not_ready"
+
+
+class ExportRunning(ConflictError):
+    """An export of the account is being written."""
+
+    code = "export_running"
+
+
 class FeedBusy(ServerError):
     """Too many requests are waiting for events."""
 
@@ -1253,6 +1271,9 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "entry_limit": EntryLimit,
     "event_malformed": EventMalformed,
     "expired_token": ExpiredToken,
+    "export_not_found": ExportNotFound,
+    "export_not_ready": ExportNotReady,
+    "export_running": ExportRunning,
     "feed_busy": FeedBusy,
     "forbidden_role": ForbiddenRole,
     "fresh_sign_in_required": FreshSignInRequired,

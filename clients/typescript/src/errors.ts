@@ -446,6 +446,21 @@ export class ExpiredToken extends BadRequestError {
   declare readonly code: "expired_token";
 }
 
+/** These credentials have no such export. */
+export class ExportNotFound extends NotFoundError {
+  declare readonly code: "export_not_found";
+}
+
+/** The export has no content. */
+export class ExportNotReady extends ConflictError {
+  declare readonly code: "export_not_ready";
+}
+
+/** An export of the account is being written. */
+export class ExportRunning extends ConflictError {
+  declare readonly code: "export_running";
+}
+
 /** Too many requests are waiting for events. */
 export class FeedBusy extends ServerError {
   declare readonly code: "feed_busy";
@@ -1072,6 +1087,9 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   entry_limit: EntryLimit,
   event_malformed: EventMalformed,
   expired_token: ExpiredToken,
+  export_not_found: ExportNotFound,
+  export_not_ready: ExportNotReady,
+  export_running: ExportRunning,
   feed_busy: FeedBusy,
   forbidden_role: ForbiddenRole,
   fresh_sign_in_required: FreshSignInRequired,

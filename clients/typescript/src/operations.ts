@@ -5,6 +5,9 @@ import type { Called, Operation } from "./types.js";
 
 export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "POST /v1/account/deciders/{decider_id}/confirm": {"id": "account_confirm_decider", "scope": "plans:approve", "keyed": true, "portfolio": true},
+  "POST /v1/account/exports": {"id": "account_create_export", "scope": "account:read", "keyed": true, "replies": {"201": ["application/json"]}},
+  "GET /v1/account/exports/{export_id}": {"id": "account_get_export", "scope": "account:read"},
+  "GET /v1/account/exports/{export_id}/content": {"id": "account_get_export_content", "scope": "account:read", "replies": {"200": ["application/x-ndjson"]}},
   "GET /v1/account/machines": {"id": "account_get_machines", "scope": "account:read"},
   "PUT /v1/account/machines": {"id": "account_limit_machines", "scope": "plans:approve", "required": ["max_total_per_30_days"]},
   "GET /v1/account/audit": {"id": "account_list_audit", "scope": "account:read", "items": "items"},

@@ -337,6 +337,7 @@ class AuditAction(StrEnum):
     RECEPTION_ENDED = "reception.ended"
     MAIL_ANSWERED = "mail.answered"  # by a program, from the name that received it
     MAIL_OPENED = "mail.opened"  # a person read a message that a name received
+    EXPORT_REQUESTED = "export.requested"  # of what the credentials read
     MACHINES_LIMITED = "machines.limited"  # what all of them may cost in 30 days
     API_KEY_REFUSED = "api_key.refused"  # after its expiry, or from an address outside allowed_ips
     SESSION_OPENED = "session.opened"

@@ -31,7 +31,7 @@ class AsyncResources(AsyncSender):
 
     @cached_property
     def account(self) -> "AsyncAccount":
-        """The audit log of the account."""
+        """The account: its audit log, its machines, its deciders, and exports."""
         from builders_client.generated.aio.account import AsyncAccount
 
         return AsyncAccount(self)

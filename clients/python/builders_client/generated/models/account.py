@@ -7,6 +7,27 @@ from builders_client.values import Model, Money
 from .shared import ActorReply, UnknownField
 
 
+class AccountExportReply(Model):
+    """An export of what credentials read."""
+
+    id: str
+    """Identifier."""
+    state: str
+    """How far it is. Known values: running, ready, failed."""
+    code: str | None
+    """Why it failed: `export_too_large`, or `credentials_invalid` if the credentials ended; else null."""
+    parts: list[str]
+    """The lists that it holds until now, by their operation ids."""
+    left_out: dict[str, str]
+    """The operations whose data it lacks, or does not have completely, each with the reason: `never` in an export, `computed` from other data, `single` if read one by one, else the code of the refusal."""
+    size: int
+    """Bytes of the content that are written."""
+    created_at: AwareDatetime
+    """When it was requested."""
+    expires_at: AwareDatetime
+    """Until when it can be collected."""
+
+
 class AuditEntryReply(Model):
     """An entry of the audit list."""
 
@@ -15,7 +36,7 @@ class AuditEntryReply(Model):
     at: AwareDatetime
     """When it happened."""
     action: str
-    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, reception.set, reception.ended, mail.answered, mail.opened, machines.limited, api_key.refused, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, device.approved, device.denied, connection.approved, connection.denied, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
+    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, reception.set, reception.ended, mail.answered, mail.opened, export.requested, machines.limited, api_key.refused, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, device.approved, device.denied, connection.approved, connection.denied, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
     actor: ActorReply
     """The person, key or employee that performed the action."""
     request_id: str | None

@@ -5,6 +5,7 @@ from typing import Literal, Unpack
 
 from builders_client.generated.bodies.account import MachinesUpdate
 from builders_client.generated.models.account import (
+    AccountExportReply,
     AuditEntryReply,
     AuditEntryReplyPage,
     DeciderConfirmed,
@@ -13,10 +14,11 @@ from builders_client.generated.models.account import (
 )
 from builders_client.generated.sync.pages import Pages
 from builders_client.generated.sync.sender import Sender
+from builders_client.values import File
 
 
 class Account:
-    """The audit log of the account."""
+    """The account: its audit log, its machines, its deciders, and exports."""
 
     def __init__(self, client: Sender) -> None:
         self._client = client
@@ -35,6 +37,55 @@ class Account:
             decider_id: Account of the decider.
         """
         return self._client.send("account_confirm_decider", DeciderConfirmed, path={"decider_id": decider_id})
+
+    def create_export(
+        self,
+    ) -> AccountExportReply:
+        """Export what these credentials read now, as one file that a job writes.
+
+        It holds all pages of the lists of `parts`; `left_out` names what it does not hold. Mail,
+        correspondents, secrets, sessions and the audit list are never in it. The same key, connection or
+        session collects it within 24 hours. An account has one at a time, and 5 a day; one of more than 1 GB
+        fails.
+
+        Requires the scope `account:read`.
+
+        Errors: `export_running`.
+        """
+        return self._client.send("account_create_export", AccountExportReply)
+
+    def get_export(
+        self,
+        export_id: str,
+    ) -> AccountExportReply:
+        """Read how far an export is, with the credentials that requested it.
+
+        Requires the scope `account:read`.
+
+        Errors: `export_not_found`.
+
+        Args:
+            export_id: Identifier of the export.
+        """
+        return self._client.send("account_get_export", AccountExportReply, path={"export_id": export_id})
+
+    def get_export_content(
+        self,
+        export_id: str,
+    ) -> File:
+        """Collect an export, with the credentials that requested it.
+
+        Each line is a JSON object: the first has `parts` and `left_out`; each other one has the `part`, which
+        is the operation id of a list, and an `item` in the form in which the API lists it.
+
+        Requires the scope `account:read`.
+
+        Errors: `export_not_found`, `export_not_ready`.
+
+        Args:
+            export_id: Identifier of the export.
+        """
+        return self._client.send("account_get_export_content", File, path={"export_id": export_id})
 
     def get_machines(
         self,
@@ -68,6 +119,7 @@ class Account:
             "reception.ended",
             "mail.answered",
             "mail.opened",
+            "export.requested",
             "machines.limited",
             "api_key.refused",
             "session.opened",

@@ -31,7 +31,7 @@ class Resources(Sender):
 
     @cached_property
     def account(self) -> "Account":
-        """The audit log of the account."""
+        """The account: its audit log, its machines, its deciders, and exports."""
         from builders_client.generated.sync.account import Account
 
         return Account(self)

@@ -1,0 +1,1 @@
+"""Exports: the lists that credentials read, which a job writes into one file."""

@@ -1,0 +1,84 @@
+"""/v1/account/exports: what the credentials read, as one file."""
+
+from functools import partial
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Path
+from starlette.responses import Response
+
+from builders.exports import service as exports
+from builders.exports.errors import ExportNotFound, ExportNotReady, ExportRunning
+from builders.exports.records import Export
+from builders.kit.callers import Caller
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.effects import Effect
+from builders.kit.errors import problems
+from builders.kit.http.callers import needs
+from builders.kit.http.dependencies import KeyringDep
+from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream
+from builders.kit.http.parameters import ResourceId
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
+
+router = Router(prefix="/v1/account/exports", tags=["account"], beyond=True)
+Reader = Annotated[Caller, needs("account:read", fresh=True)]
+Exporter = Annotated[Caller, needs("account:read", effect=Effect.PROPOSE, fresh=True)]
+ExportId = Annotated[UUID, Path(description="Identifier of the export."), ResourceId(ExportNotFound)]
+EXPORTS = declare(
+    Policy(name="account_exports", quota=5, window_s=86_400, by="account", counts="Exports of an account.")
+)
+NDJSON = "application/x-ndjson"
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A file of JSON lines, as an attachment.",
+        "content": {NDJSON: {"schema": {"type": "string"}, "example": '{"part":"profile_get","item":{}}'}},
+    }
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=Export,
+    responses=problems(ExportRunning),
+    dependencies=[rate_limit(EXPORTS)],
+)
+async def create_export(caller: Exporter, conn: Tx) -> Export:
+    """Export what these credentials read now, as one file that a job writes.
+
+    It holds all pages of the lists of `parts`; `left_out` names what it does not hold. Mail, correspondents,
+    secrets, sessions and the audit list are never in it. The same key, connection or session collects it within 24
+    hours. An account has one at a time, and 5 a day; one of more than 1 GB fails.
+    """
+    return await exports.create(conn, caller=caller)
+
+
+@router.get("/{export_id}", response_model=Export)
+async def get_export(export_id: ExportId, caller: Reader, conn: Reads) -> Export:
+    """Read how far an export is, with the credentials that requested it."""
+    return await exports.get(conn, caller=caller, export_id=export_id)
+
+
+@router.get(
+    "/{export_id}/content",
+    response_class=Response,
+    responses={**_FILE, **problems(ExportNotReady, HeavyRequestRunning)},
+)
+async def get_export_content(export_id: ExportId, caller: Reader, database: Pool, keyring: KeyringDep) -> Response:
+    """Collect an export, with the credentials that requested it.
+
+    Each line is a JSON object: the first has `parts` and `left_out`; each other one has the `part`, which is the
+    operation id of a list, and an `item` in the form in which the API lists it.
+    """
+    async with database.connection() as conn:
+        export = await exports.get_ready(conn, caller=caller, export_id=export_id)
+    return HeavyStream(
+        partial(exports.read, keyring=keyring, export=export),
+        account_id=caller.live_account_id,
+        media_type=NDJSON,
+        headers={
+            "Content-Disposition": 'attachment; filename="account.ndjson"',
+            "Cache-Control": "private, no-store",
+        },
+    )

@@ -1,0 +1,150 @@
+"""Exports: a job writes pages of the lists that the caller reads, sealed; the same credentials collect them."""
+
+import json
+from collections.abc import AsyncGenerator
+from uuid import UUID
+
+from builders.exports import lists, store
+from builders.exports.errors import ExportNotFound, ExportNotReady, ExportRunning
+from builders.exports.lists import LEFT_OUT, Listed, Reader
+from builders.exports.records import LIFETIME, MAX_BYTES, TOO_LARGE, Export, ExportState
+from builders.identity import accounts, callers
+from builders.identity.records import AuditAction
+from builders.kit.callers import Caller
+from builders.kit.db import old_rows
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import CredentialsInvalid
+from builders.kit.jobs import time_slices
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock, ids
+
+JOB = "exports.write"
+PAGE = 200  # items
+_PURPOSE = "exports"  # of the sealing key
+# Also those that never ended. A small batch: each has its pages.
+old_rows.declare("exports_files", key="account_id, id", age="created_at", after=LIFETIME, batch=10)
+
+
+async def create(conn: Conn, *, caller: Caller) -> Export:
+    """Enqueue an export of what the caller reads. Raise ExportRunning."""
+    export = await store.insert(
+        conn,
+        account_id=caller.account_id,
+        export_id=ids.new(),
+        credential_id=caller.credential_id,
+        left_out=json.dumps(LEFT_OUT),
+        now=clock.now(),
+    )
+    if export is None:
+        raise ExportRunning
+    about = {"export_id": str(export.id)}
+    await accounts.record_audit(
+        conn,
+        account_id=caller.live_account_id,
+        actor=caller.actor,
+        action=AuditAction.EXPORT_REQUESTED,
+        about=about,
+    )
+    live = str(caller.live_account_id)
+    await time_slices.defer(conn, JOB, account_id=str(caller.account_id), live_account_id=live, **about)
+    return export
+
+
+async def get(conn: Conn, *, caller: Caller, export_id: UUID) -> Export:
+    """Return an export that these credentials requested in the last 24 hours. Raise ExportNotFound."""
+    export = await _find(conn, account_id=caller.account_id, export_id=export_id)
+    if export is None or export.credential_id != caller.credential_id:
+        raise ExportNotFound
+    return export
+
+
+async def get_ready(conn: Conn, *, caller: Caller, export_id: UUID) -> Export:
+    """Return an export whose content can be collected. Raise ExportNotFound, ExportNotReady."""
+    export = await get(conn, caller=caller, export_id=export_id)
+    if export.state is not ExportState.READY:
+        raise ExportNotReady(f"The export is {export.state}.")
+    return export
+
+
+async def read(database: Database, *, keyring: Keyring, export: Export) -> AsyncGenerator[str]:
+    """Yield the lines of the content. Raise ExportNotFound when it is deleted meanwhile."""
+    about = {"export_id": str(export.id), "parts": list(export.parts), "left_out": dict(export.left_out)}
+    yield f"{json.dumps(about)}\n"
+    step, left = -1, export.size
+    while left:
+        async with database.connection() as conn:
+            page = await store.find_page(conn, account_id=export.account_id, export_id=export.id, after=step)
+        if page is None:
+            raise ExportNotFound
+        step, sealed = page
+        content = keyring.unseal(_PURPOSE, sealed, context=_context(export, step))
+        left -= len(content)
+        yield content.decode()
+
+
+async def write_page(
+    reader: Reader,
+    *,
+    live_account_id: UUID,
+    account_id: UUID,
+    export_id: UUID,
+    page_size: int = PAGE,
+    max_bytes: int = MAX_BYTES,
+) -> bool:
+    """Write the next page of a running export; return whether another follows.
+
+    It fails above `max_bytes`, and when the credentials have ended. The page is read before the transaction that
+    stores it with its position: of two workers at the same page, one stores it.
+    """
+    accounts_of = {"account_id": account_id, "live_account_id": live_account_id}
+    async with reader.database.connection() as conn:
+        export = await _find(conn, account_id=account_id, export_id=export_id)
+        if export is None or export.state is not ExportState.RUNNING:
+            return False
+        caller = await callers.find(conn, **accounts_of, credential_id=export.credential_id)
+    part = lists.find_next(export.part) if export.position is None else export.part
+    if caller is None or part is None:
+        return await _end(reader.database, export, None if caller is not None else CredentialsInvalid.code)
+    listed = await reader.read(part, caller, cursor=export.position, limit=page_size)
+    content = "".join(f"{json.dumps({'part': part, 'item': each})}\n" for each in listed.items).encode()
+    if export.size + len(content) > max_bytes:
+        return await _end(reader.database, export, TOO_LARGE)
+    await _store(reader, export, part, listed, content)
+    return True
+
+
+async def _find(conn: Conn, *, account_id: UUID, export_id: UUID) -> Export | None:
+    return await store.find(conn, account_id=account_id, export_id=export_id, since=clock.now() - LIFETIME)
+
+
+async def _store(reader: Reader, export: Export, part: str, listed: Listed, content: bytes) -> None:
+    """Store a page and the position after it, unless another worker did."""
+    row = {"account_id": export.account_id, "export_id": export.id, "step": export.step}
+    sealed = reader.keyring.seal(_PURPOSE, content, context=_context(export, export.step))
+    is_held = listed.refusal is None
+    async with reader.database.transaction() as conn:
+        is_first = await store.advance(
+            conn,
+            **row,
+            part=part,
+            position=listed.next_cursor,
+            parts=sorted({*export.parts, part}) if is_held else export.parts,
+            left_out=json.dumps({**export.left_out, **({} if is_held else {part: listed.refusal})}),
+            size=export.size + len(content),
+        )
+        if is_first and content:
+            await store.insert_page(conn, **row, content=sealed)
+
+
+async def _end(database: Database, export: Export, code: str | None) -> bool:
+    """End the export; of one that fails by this code, delete the content. Return that no page follows."""
+    row = {"account_id": export.account_id, "export_id": export.id}
+    state = ExportState.READY if code is None else ExportState.FAILED
+    async with database.transaction() as conn:
+        if await store.end(conn, **row, step=export.step, state=state, code=code) and code is not None:
+            await store.delete_pages(conn, **row)
+    return False
+
+
+def _context(export: Export, step: int) -> bytes:
+    return export.account_id.bytes + export.id.bytes + b"%d" % step

@@ -1,0 +1,41 @@
+"""All SQL of exports."""
+
+from builders.exports.records import Export
+from builders.kit.db.columns import columns_of
+from builders.kit.db.queries import query
+
+COLUMNS = columns_of(Export)
+# None while another export of the account is being written.
+insert = query(f"""
+    INSERT INTO exports_files (account_id, id, credential_id, left_out, created_at)
+    VALUES (%(account_id)s, %(export_id)s, %(credential_id)s, %(left_out)s::jsonb, %(now)s)
+    ON CONFLICT (account_id) WHERE state = 'running' DO NOTHING
+    RETURNING {COLUMNS}
+""").one(Export)
+find = query(f"""
+    SELECT {COLUMNS} FROM exports_files
+    WHERE account_id = %(account_id)s AND id = %(export_id)s AND created_at > %(since)s
+""").one(Export)
+# False when another worker did the step, or the export has ended.
+advance = query("""
+    UPDATE exports_files
+    SET step = step + 1, part = %(part)s, position = %(position)s, parts = %(parts)s,
+        left_out = %(left_out)s::jsonb, size = %(size)s
+    WHERE account_id = %(account_id)s AND id = %(export_id)s AND step = %(step)s AND state = 'running'
+""").changes()
+insert_page = query("""
+    INSERT INTO exports_pages (account_id, export_id, step, content)
+    VALUES (%(account_id)s, %(export_id)s, %(step)s, %(content)s)
+""").run()
+find_page = query("""
+    SELECT step, content FROM exports_pages
+    WHERE account_id = %(account_id)s AND export_id = %(export_id)s AND step > %(after)s
+    ORDER BY step LIMIT 1
+""").one(tuple[int, bytes])
+end = query("""
+    UPDATE exports_files SET state = %(state)s, code = %(code)s
+    WHERE account_id = %(account_id)s AND id = %(export_id)s AND step = %(step)s AND state = 'running'
+""").changes()
+delete_pages = query("""
+    DELETE FROM exports_pages WHERE account_id = %(account_id)s AND export_id = %(export_id)s
+""").run()

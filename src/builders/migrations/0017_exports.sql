@@ -1,0 +1,26 @@
+-- What credentials read, as one file that a job writes page by page, for 24 hours.
+CREATE TABLE exports_files (
+    account_id uuid NOT NULL REFERENCES identity_accounts (id),
+    id uuid NOT NULL,
+    credential_id uuid NOT NULL, -- the key, connection or session; for a token of another issuer the account
+    state text NOT NULL DEFAULT 'running',
+    code text, -- why it failed
+    parts text[] NOT NULL DEFAULT '{}',
+    left_out jsonb NOT NULL, -- the reason by the name of each part
+    part text NOT NULL DEFAULT '', -- the last one of which a page is written, or that is left out
+    position text, -- the cursor of its next page; null: none follows
+    step integer NOT NULL DEFAULT 0, -- counts what the job did
+    size bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id)
+);
+CREATE UNIQUE INDEX exports_files_running ON exports_files (account_id) WHERE state = 'running';
+CREATE INDEX exports_files_by_age ON exports_files (created_at);
+CREATE TABLE exports_pages (
+    account_id uuid NOT NULL,
+    export_id uuid NOT NULL,
+    step integer NOT NULL,
+    content bytea NOT NULL, -- sealed
+    PRIMARY KEY (account_id, export_id, step),
+    FOREIGN KEY (account_id, export_id) REFERENCES exports_files (account_id, id) ON DELETE CASCADE
+);
