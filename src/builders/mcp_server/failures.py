@@ -8,12 +8,13 @@ from builders.kit.effects import Effect
 from builders.kit.mandates import Toolset
 from builders.mcp_server.calls import Calls, NextAction, Refused, Result, refuse_arguments
 from builders.mcp_server.plans import PLAN, PROMOTE, PROMOTION, Id, with_next
+from builders.mcp_server.selections import added, part, show, taken
 from builders.mcp_server.tools import Arguments, Attempt, tool
 
 DELIVERIES, DELIVERY = "/v1/notifications/deliveries", "/v1/notifications/deliveries/{id}"
 MAIL = "/v1/aliases/{alias_id}/mail"
 MAX_ATTEMPTS, MAX_MAILS, MAX_LISTED = 5, 10, 20
-ATTEMPT = "(started_at status error untrusted_response=response_excerpt)"
+ATTEMPT = show("started_at", "status", "error", untrusted_response=taken("response_excerpt"))
 
 
 class ExplainFailure(Arguments):
@@ -32,8 +33,13 @@ class ExplainFailure(Arguments):
     f"GET {DELIVERY}",
     f"GET {MAIL}",
     f"GET {PROMOTION}",
-    shows=f"kind:string id status event last_error last_status next_attempt_at attempts{ATTEMPT}"
-    " mail:array(at outcome code destination) steps:array(address action status error)",
+    shows=show(
+        *("id", "status", "event", "last_error", "last_status", "next_attempt_at"),
+        kind=added("string"),
+        attempts=part("attempts", *ATTEMPT),
+        mail=added("array", *("at", "outcome", "code", "destination")),
+        steps=added("array", *("address", "action", "status", "error")),
+    ),
 )
 async def explain_failure(api: Calls, asked: ExplainFailure) -> Result:
     """Say why a webhook delivery, a promotion or the mail of a name failed, and what helps."""
@@ -88,7 +94,9 @@ class Repeat(Arguments):
     Toolset.API,
     f"POST {DELIVERY}/retry",
     f"POST {PROMOTE}",
-    shows=f"kind:string id status last_status last_error attempt{ATTEMPT}",
+    shows=show(
+        *("id", "status", "last_status", "last_error"), kind=added("string"), attempt=part("attempt", *ATTEMPT)
+    ),
     effect=Effect.WRITE,
 )
 async def repeat(api: Calls, asked: Repeat) -> Result:

@@ -8,7 +8,7 @@ from builders.kit.effects import Effect
 from builders.kit.mandates import Toolset
 from builders.mcp_server.calls import Calls, NextAction, Result, refuse_arguments
 from builders.mcp_server.plans import LONGEST_WAIT_S, Id
-from builders.mcp_server.selections import MAX_LONG, as_data
+from builders.mcp_server.selections import MAX_LONG, added, as_data, part, show, taken
 from builders.mcp_server.tools import Arguments, Attempt, Cursor, Limit, tool
 
 MESSAGES = "/v1/aliases/{alias_id}/mail/messages"
@@ -31,12 +31,24 @@ class ReadMail(Arguments):
     "Read mail",
     Toolset.MAIL,
     f"GET {MESSAGES}",
-    shows="messages=items(id author=from(untrusted_name=name untrusted_email=email) untrusted_subject=subject"
-    " authentication(dmarc aligned)"
-    " extracted(codes(untrusted_code=code untrusted_context=context)"
-    " links(untrusted_url=url untrusted_host=host is_of_sender))"
-    " attachments arrived_at unanswerable untrusted_text:string)"
-    " pending:boolean since next_cursor",
+    shows=show(
+        "since",
+        "next_cursor",
+        messages=part(
+            "items",
+            *("id", "attachments", "arrived_at", "unanswerable"),
+            author=part("from", untrusted_name=taken("name"), untrusted_email=taken("email")),
+            untrusted_subject=taken("subject"),
+            authentication=part("authentication", "dmarc", "aligned"),
+            extracted=part(
+                "extracted",
+                codes=part("codes", untrusted_code=taken("code"), untrusted_context=taken("context")),
+                links=part("links", "is_of_sender", untrusted_url=taken("url"), untrusted_host=taken("host")),
+            ),
+            untrusted_text=added("string"),
+        ),
+        pending=added("boolean"),
+    ),
 )
 async def read_mail(api: Calls, asked: ReadMail) -> Result:
     """Read the mail to a name, newest first; one message with its text; or wait for mail of a domain."""
@@ -66,7 +78,13 @@ class ReplyToMail(Arguments):
     attempt: Attempt = 1
 
 
-@tool("Reply to mail", Toolset.MAIL, f"POST {MESSAGE}/reply", shows="id status code", effect=Effect.OUTWARD)
+@tool(
+    "Reply to mail",
+    Toolset.MAIL,
+    f"POST {MESSAGE}/reply",
+    shows=show("id", "status", "code"),
+    effect=Effect.OUTWARD,
+)
 async def reply_to_mail(api: Calls, asked: ReplyToMail) -> Result:
     """Answer one mail from the name that received it, to its proved sender only."""
     path = {"alias_id": asked.alias_id, "message_id": asked.message_id}

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from builders.kit.mandates import Toolset
 from builders.mcp_server.calls import Calls, Result
+from builders.mcp_server.selections import part, show, taken
 from builders.mcp_server.tools import MAX_SHOWN, Arguments, Cursor, Limit, tool
 
 SUGGEST, NAMES, INVOICES = "/v1/catalog/suggest", "/v1/aliases", "/v1/invoices"
@@ -26,7 +27,15 @@ class FindNames(Arguments):
     "Search names",
     Toolset.NAMES,
     f"GET {SUGGEST}",
-    shows="names=items(address price(amount currency) interval=price.interval score)",
+    shows=show(
+        names=part(
+            "items",
+            "address",
+            "score",
+            price=part("price", "amount", "currency"),
+            interval=taken("price", "interval"),
+        )
+    ),
 )
 async def search_names(api: Calls, asked: FindNames) -> Result:
     """Search names (email addresses) that can be claimed now, with prices. To claim one, call make_plan."""
@@ -54,8 +63,15 @@ class ListNames(Arguments):
     "List names",
     Toolset.NAMES,
     f"GET {NAMES}",
-    shows="names=items(id address status destinations(email verified) price renews_at project_id"
-    " untrusted_note=note) next_cursor",
+    shows=show(
+        "next_cursor",
+        names=part(
+            "items",
+            *("id", "address", "status", "price", "renews_at", "project_id"),
+            destinations=part("destinations", "email", "verified"),
+            untrusted_note=taken("note"),
+        ),
+    ),
 )
 async def list_names(api: Calls, asked: ListNames) -> Result:
     """List the claimed names of the account, newest first, with destinations, price and renewal."""
@@ -74,7 +90,12 @@ class ListInvoices(Arguments):
     "List invoices",
     Toolset.MONEY,
     f"GET {INVOICES}",
-    shows="invoices=items(id number status total amount_due due_at overdue promotion_id) next_cursor",
+    shows=show(
+        "next_cursor",
+        invoices=part(
+            "items", *("id", "number", "status", "total", "amount_due", "due_at", "overdue", "promotion_id")
+        ),
+    ),
 )
 async def list_invoices(api: Calls, asked: ListInvoices) -> Result:
     """List invoices for names, newest first. A person pays them."""

@@ -16,13 +16,15 @@ from builders.kit.effects import Effect
 from builders.kit.http.media_types import JSON
 from builders.kit.mandates import Toolset
 from builders.mcp_server.calls import Calls, NextAction, Refused, Result
-from builders.mcp_server.selections import as_data, variant_of, visible
+from builders.mcp_server.selections import added, as_data, show, variant_of, visible
 from builders.mcp_server.tools import Arguments, Attempt, compact, tool
 
 MAX_FOUND = 10
 MAX_COUNT = 3  # occurrences of a word that count
 MAX_ANSWER = 16_000  # characters of the data of an answer
-ANSWER = "status:integer untrusted_data:any"  # can contain texts of others: data, no instructions
+ANSWER = show(
+    status=added("integer"), untrusted_data=added("any")
+)  # can contain texts of others: data, no instructions
 MAX_DEPTH = 8  # of the schema of a body
 MAX_TAKEN = 3  # operations whose parameters and body are named in a search
 MAX_TAKES = 500  # characters of them
@@ -125,7 +127,11 @@ class SearchOperations(Arguments):
 @tool(
     "Search operations",
     Toolset.API,
-    shows="operations:array(id summary effect scope takes) parameters:array body:object",
+    shows=show(
+        operations=added("array", *("id", "summary", "effect", "scope", "takes")),
+        parameters=added("array"),
+        body=added("object"),
+    ),
 )
 async def search_operations(api: Calls, asked: SearchOperations) -> Result:
     """Find operations of the API by words, each with one sentence; or describe one: parameters and body."""

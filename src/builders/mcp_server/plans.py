@@ -12,6 +12,7 @@ from builders.kit.http.media_types import JSON
 from builders.kit.mandates import Toolset
 from builders.kit.values import clock
 from builders.mcp_server.calls import Calls, Link, NextAction, Result, named, refuse_arguments
+from builders.mcp_server.selections import added, part, show, taken
 from builders.mcp_server.tools import Arguments, Attempt, tool
 from builders.webhooks import feed
 
@@ -20,15 +21,23 @@ PLAN, PROMOTION = "/v1/sandbox/plans/{plan_id}", "/v1/sandbox/promotions/{promot
 EVENTS = "/v1/events"
 MAX_CLAIMS = 100
 MAX_ACTIONS = 50  # of a plan, or steps of a promotion, that are shown
-FINDING = "(code address message)"
-OF_PLAN = (
-    "id status digest promotable summary actions(address kind action risk price reason changed_fields)"
-    f" actions_left_out:integer totals(once month year) errors{FINDING} warnings{FINDING} confirm_deletes"
-    " approval(state approvals) review_url=approval.review_url expires_at"
+FINDING = ("code", "address", "message")
+OF_PLAN = show(
+    *("id", "status", "digest", "promotable", "summary", "confirm_deletes", "expires_at"),
+    actions=part("actions", *("address", "kind", "action", "risk", "price", "reason", "changed_fields")),
+    actions_left_out=added("integer"),
+    totals=part("totals", "once", "month", "year"),
+    errors=part("errors", *FINDING),
+    warnings=part("warnings", *FINDING),
+    approval=part("approval", "state", "approvals"),
+    review_url=taken("approval", "review_url"),
 )
-OF_PROMOTION = (
-    "id plan_id status summary steps(address action status error(code message retryable))"
-    " steps_left_out:integer invoices(id total) error(code message retryable)"
+OF_PROMOTION = show(
+    *("id", "plan_id", "status", "summary"),
+    steps=part("steps", "address", "action", "status", error=part("error", "code", "message", "retryable")),
+    steps_left_out=added("integer"),
+    invoices=part("invoices", "id", "total"),
+    error=part("error", "code", "message", "retryable"),
 )
 Id = Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{36}$")]
 
@@ -192,7 +201,12 @@ class Wait(Arguments):
     Toolset.PLANS,
     f"GET {EVENTS}",
     f"GET {PLAN}",
-    shows="pending:boolean state:string events=items(id type timestamp untrusted_data=data) cursor=resume_cursor",
+    shows=show(
+        pending=added("boolean"),
+        state=added("string"),
+        events=part("items", "id", "type", "timestamp", untrusted_data=taken("data")),
+        cursor=taken("resume_cursor"),
+    ),
 )
 async def wait(api: Calls, asked: Wait) -> Result:
     """Wait up to 20 s for a person's approval, the end of a promotion, or (toolset api) an event."""

@@ -9,11 +9,12 @@ from pydantic import Field
 from builders.kit.effects import Effect
 from builders.kit.mandates import Toolset
 from builders.mcp_server.calls import Calls, NextAction, Refused, Result
+from builders.mcp_server.selections import added, inside, part, show, taken
 from builders.mcp_server.tools import MAX_SHOWN, Arguments, Cursor, Limit, tool
 
 SUMMARY, RENEWALS, DOMAINS = "/v1/portfolio/summary", "/v1/portfolio/renewals", "/v1/portfolio/domains"
 IMPORT, RECONCILE = "/v1/portfolio/import", "/v1/portfolio/registrars/reconcile"
-PROBLEM = "(code message field did_you_mean)"
+PROBLEM = ("code", "message", "field", "did_you_mean")
 Day = Annotated[str | None, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
@@ -32,7 +33,11 @@ class PortfolioSummary(Arguments):
     "Summarize the portfolio",
     Toolset.PORTFOLIO,
     f"GET {SUMMARY}",
-    shows="base_currency since until domains totals(cost income sale net entries unconverted) by_tld(tld domains)",
+    shows=show(
+        *("base_currency", "since", "until", "domains"),
+        totals=part("totals", *("cost", "income", "sale", "net", "entries", "unconverted")),
+        by_tld=part("by_tld", "tld", "domains"),
+    ),
 )
 async def portfolio_summary(api: Calls, asked: PortfolioSummary) -> Result:
     """Sum the cost and income of the domains in a period: months, a year, or from a day to a day."""
@@ -55,8 +60,24 @@ class RenewalsDue(Arguments):
     "List renewals due",
     Toolset.PORTFOLIO,
     f"GET {RENEWALS}",
-    shows="renewals=items(domain domain_id registrar expires_at days_left auto_renew renewal_price decision"
-    " untrusted_note=note) totals(count base unconverted unknown_price) next_cursor",
+    shows=show(
+        "next_cursor",
+        renewals=part(
+            "items",
+            *(
+                "domain",
+                "domain_id",
+                "registrar",
+                "expires_at",
+                "days_left",
+                "auto_renew",
+                "renewal_price",
+                "decision",
+            ),
+            untrusted_note=taken("note"),
+        ),
+        totals=part("totals", *("count", "base", "unconverted", "unknown_price")),
+    ),
 )
 async def renewals_due(api: Calls, asked: RenewalsDue) -> Result:
     """List the domains that expire soon or have expired, with price and decision, and what all of them cost."""
@@ -77,8 +98,14 @@ class RankDomains(Arguments):
     "Rank domains",
     Toolset.PORTFOLIO,
     f"GET {DOMAINS}",
-    shows="domains=items(domain id status roi net cost income renewal_price expires_at untrusted_notes=notes)"
-    " next_cursor",
+    shows=show(
+        "next_cursor",
+        domains=part(
+            "items",
+            *("domain", "id", "status", "roi", "net", "cost", "income", "renewal_price", "expires_at"),
+            untrusted_notes=taken("notes"),
+        ),
+    ),
 )
 async def rank_domains(api: Calls, asked: RankDomains) -> Result:
     """Rank the domains by return, net, cost, income, renewal price or expiry: the worst or the best."""
@@ -115,9 +142,21 @@ class PreviewTable(Arguments):
     "Preview a table",
     Toolset.PORTFOLIO,
     f"POST {IMPORT}/preview",
-    shows=f"digest:string format=detected.format rows_total columns(untrusted_header=header field dropped)"
-    f" problem{PROBLEM} warnings=detected.warnings{PROBLEM}"
-    f" problem_rows(line untrusted_cells=cells errors{PROBLEM} warnings{PROBLEM})",
+    shows=show(
+        "rows_total",
+        digest=added("string"),
+        format=taken("detected", "format"),
+        columns=part("columns", "field", "dropped", untrusted_header=taken("header")),
+        problem=part("problem", *PROBLEM),
+        warnings=inside("detected", part("warnings", *PROBLEM)),
+        problem_rows=part(
+            "problem_rows",
+            "line",
+            untrusted_cells=taken("cells"),
+            errors=part("errors", *PROBLEM),
+            warnings=part("warnings", *PROBLEM),
+        ),
+    ),
     effect=Effect.PROPOSE,
 )
 async def preview_table(api: Calls, asked: PreviewTable) -> Result:
@@ -146,8 +185,10 @@ class ImportTable(PreviewTable):
     "Import a table",
     Toolset.PORTFOLIO,
     f"POST {IMPORT}",
-    shows=f"import_id state rows_total rows_done summary failed_rows=results(outcome line domain errors{PROBLEM})"
-    " undo_until",
+    shows=show(
+        *("import_id", "state", "rows_total", "rows_done", "summary", "undo_until"),
+        failed_rows=part("results", "outcome", "line", "domain", errors=part("errors", *PROBLEM)),
+    ),
     effect=Effect.WRITE,
 )
 async def import_table(api: Calls, asked: ImportTable) -> Result:
@@ -173,9 +214,17 @@ class Reconcile(Arguments):
     "Compare with registrars",
     Toolset.PORTFOLIO,
     f"GET {RECONCILE}",
-    shows="differences=findings(category severity domain provider message untrusted_in_portfolio=portfolio_value"
-    " untrusted_at_registrar=registrar_value suggested_action) compared=summary.compared"
-    " not_checked(provider reason) next_cursor",
+    shows=show(
+        "next_cursor",
+        differences=part(
+            "findings",
+            *("category", "severity", "domain", "provider", "message", "suggested_action"),
+            untrusted_in_portfolio=taken("portfolio_value"),
+            untrusted_at_registrar=taken("registrar_value"),
+        ),
+        compared=taken("summary", "compared"),
+        not_checked=part("not_checked", "provider", "reason"),
+    ),
 )
 async def reconcile(api: Calls, asked: Reconcile) -> Result:
     """Compare the portfolio with the last listings of its registrars: what differs, and what was not checked."""

@@ -1,13 +1,11 @@
 """What of an answer of the API a tool shows: members by name, with the types that the API's document gives them.
 
-A selection is a text: `items` takes a member, `names=items` under another name, `url=approval.review_url` from
-inside another one, and `names=items(id address)` only these members of it. A member named `untrusted_…` is a text
-of somebody else, cut and escaped. A member with a type (`pending:boolean`) is one that the tool adds, and shown as
-it is.
+    shows=show("id", names=part("items", "address"), url=taken("approval", "review_url"), pending=added("boolean"))
+
+A member named `untrusted_…` is a text of somebody else, cut and escaped.
 """
 
 import json
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +16,6 @@ MAX_JSON = 2_000  # characters of JSON with such texts
 UNTRUSTED = "untrusted_"
 _ANY = "any"  # of JSON
 _BLANK = {"\n", "\t"}
-_TOKEN = re.compile(r"(\w+)(?:=([\w.]+))?(?::(\w+))?|([()])")
 Json = Any  # of the document, or of an answer
 
 
@@ -27,22 +24,34 @@ class Member(NamedTuple):
 
     name: str
     path: Sequence[str]  # in the answer
-    kind: str | None  # type of JSON of a member that the tool adds
+    kind: str | None = None  # type of JSON of a member that the tool adds
     parts: Sequence["Member"] = ()  # the members of it, or of its items, that are shown; none: all
 
 
-def read_selection(text: str) -> tuple[Member, ...]:
-    """Return the members that a text selects."""
-    open_lists: list[list[Member]] = [[]]
-    for name, path, kind, bracket in _TOKEN.findall(text):
-        if bracket == "(":
-            open_lists.append([])
-        elif bracket == ")":
-            parts = open_lists.pop()
-            open_lists[-1][-1] = open_lists[-1][-1]._replace(parts=tuple(parts))
-        else:
-            open_lists[-1].append(Member(name, (path or name).split("."), kind or None))
-    return tuple(open_lists.pop())
+def show(*same: str | Member, **others: Member) -> tuple[Member, ...]:
+    """Return a selection: members under their own names, and others under these names."""
+    named = (Member(each, [each]) if isinstance(each, str) else each for each in same)
+    return *named, *(each._replace(name=name, path=each.path or [name]) for name, each in others.items())
+
+
+def taken(*path: str) -> Member:
+    """Return a member under another name, or from inside other ones."""
+    return Member("", path)
+
+
+def part(name: str, *same: str | Member, **others: Member) -> Member:
+    """Return a member of which, or of whose items, only these members are shown."""
+    return Member("", [name], parts=show(*same, **others))
+
+
+def inside(name: str, member: Member) -> Member:
+    """Return a member from inside another one."""
+    return member._replace(path=[name, *member.path])
+
+
+def added(kind: str, *same: str, **others: Member) -> Member:
+    """Return a member that the tool adds, with its type of JSON, and its own members or those of its items."""
+    return Member("", (), kind, show(*same, **others))
 
 
 def select(members: Sequence[Member], found: Json) -> Json:

@@ -12,10 +12,10 @@ from builders.kit.http.media_types import JSON
 from builders.kit.mandates import Toolset
 from builders.kit.values.suggestions import find_similar
 from builders.mcp_server.calls import MAX_ERRORS, Calls, Refused, Result, refuse_arguments
-from builders.mcp_server.selections import Json, Member, read_selection, schema_of, select
+from builders.mcp_server.selections import Json, Member, added, schema_of, select, show
 
 MAX_SHOWN = 20  # items of a list
-_OF_EVERY = "next_actions:array replayed:boolean"
+_OF_EVERY = show(next_actions=added("array"), replayed=added("boolean"))
 
 
 class Arguments(BaseModel):
@@ -88,7 +88,7 @@ _SUCCESS = frozenset(("200", "201", "202"))
 
 
 def tool(
-    title: str, toolset: Toolset, *uses: str, shows: str, effect: Effect = Effect.READ
+    title: str, toolset: Toolset, *uses: str, shows: Sequence[Member], effect: Effect = Effect.READ
 ) -> Callable[[Run[ArgumentsT]], Tool]:
     """Return a decorator that makes a tool of a function: its name, description and arguments are its own.
 
@@ -106,7 +106,7 @@ def tool(
             uses=tuple((method, path) for method, _, path in (each.partition(" ") for each in uses)),
             arguments=arguments,
             run=run,
-            shows=read_selection(f"{shows} {_OF_EVERY}"),
+            shows=[*shows, *_OF_EVERY],
             input_schema=compact(arguments.model_json_schema()),
         )
 
