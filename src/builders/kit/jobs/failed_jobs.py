@@ -51,13 +51,16 @@ count_failed = query("""
 # Of failed jobs of which the queue holds one at a time, the newest, unless one of them waits.
 retry = query(f"""
     UPDATE procrastinate_jobs AS job SET status = 'todo', attempts = 0, scheduled_at = NULL
-    WHERE id IN (SELECT max(id) FROM ({_FAILED}) AS failed GROUP BY coalesce(queueing_lock, id::text) LIMIT {MAX})
+    WHERE id IN (
+        SELECT max(id) FROM ({_FAILED}) AS failed GROUP BY coalesce(queueing_lock, id::text) LIMIT %(maximum)s
+      )
       AND NOT EXISTS (
           SELECT FROM procrastinate_jobs AS other
           WHERE other.queueing_lock = job.queueing_lock AND other.status = 'todo'
       )
     RETURNING id
-""").scalars(int)
+""").scalars(int, maximum=MAX)
 discard = query(f"""
-    DELETE FROM procrastinate_jobs WHERE id IN (SELECT id FROM ({_FAILED}) AS failed LIMIT {MAX}) RETURNING id
-""").scalars(int)
+    DELETE FROM procrastinate_jobs
+    WHERE id IN (SELECT id FROM ({_FAILED}) AS failed LIMIT %(maximum)s) RETURNING id
+""").scalars(int, maximum=MAX)
