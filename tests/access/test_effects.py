@@ -16,6 +16,7 @@ AUTHORITY = {
     "aliases_end_reception",
     "aliases_set_reception",
     "api_keys_create",
+    "api_keys_remove_scopes",
     "api_keys_revoke",
     "api_keys_revoke_all",
     "api_keys_rotate",

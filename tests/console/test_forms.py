@@ -298,3 +298,17 @@ async def test_two_names_that_differ_in_a_separator_are_two(browser: Visitor, al
 
     assert planned == [["create"], ["create"]]
     assert len({each["address"] for each in (await alice.get("/v1/aliases")).json()["items"]}) == 2
+
+
+async def test_rights_that_a_key_does_not_use_are_removed_on_the_page(alice: Person) -> None:
+    made = await alice.post("/v1/api-keys", json={"label": "old", "key_kind": "live", "preset": "developer_full"})
+    clock.move(timedelta(days=90))
+    async with Visitor(alice, await alice.sign_in()) as browser:
+        page = await browser.open("/console/keys")
+        assert "Not used for 90 days" in page.text
+        key_id = made.json()["id"]
+        unused = (await browser.get(f"/v1/api-keys/{key_id}")).json()["unused_scopes"]
+        assert (await browser.submit(page, "key-narrow", key_id=key_id)).status_code == 200
+        left = (await browser.get(f"/v1/api-keys/{key_id}")).json()
+    assert unused
+    assert (left["unused_scopes"], set(left["scopes"]) & set(unused)) == ([], set())

@@ -35,6 +35,7 @@ export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "GET /v1/api-keys/{key_id}": {"id": "api_keys_get", "scope": "keys:read"},
   "GET /v1/api-keys": {"id": "api_keys_list_keys", "scope": "keys:read", "items": "items"},
   "GET /v1/api-keys/scopes": {"id": "api_keys_list_scopes", "scope": "keys:read"},
+  "POST /v1/api-keys/{key_id}/remove-scopes": {"id": "api_keys_remove_scopes", "scope": "keys:write", "keyed": true, "required": ["scopes"]},
   "DELETE /v1/api-keys/{key_id}": {"id": "api_keys_revoke", "scope": "keys:write"},
   "DELETE /v1/api-keys": {"id": "api_keys_revoke_all", "scope": "keys:write"},
   "POST /v1/api-keys/{key_id}/rotate": {"id": "api_keys_rotate", "scope": "keys:write", "keyed": true},

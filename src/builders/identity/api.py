@@ -21,6 +21,7 @@ from builders.identity import (
     scopes,
     sessions,
     sign_in_pages,
+    unused_scopes,
 )
 from builders.identity.errors import (
     GrantInvalid,
@@ -73,8 +74,6 @@ jwks_router = Router(tags=["auth"])
 audit_router = Router(prefix="/v1/account", tags=["account"])
 login_router = Router(prefix="/v1/auth", tags=["auth"])
 KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the secret."), ResourceId(KeyNotFound)]
-
-
 KeyReader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", effect=Effect.AUTHORITY, fresh=True)]
 MINT = declare(Policy(name="mint", quota=30, window_s=600, by="account", counts="New and rotated API keys."))
@@ -117,7 +116,7 @@ async def list_keys(caller: KeyReader, conn: Reads, page: PageQuery) -> JsonPage
 @keys_router.get("/{key_id}", openapi_extra=BEYOND_SPEC)
 async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
     """Read one API key."""
-    return await keys.get_key(conn, account_id=caller.live_account_id, key_id=key_id)
+    return unused_scopes.shown(await keys.get_key(conn, account_id=caller.live_account_id, key_id=key_id))
 
 
 @keys_router.delete("", responses=problems(PersonRequired), **STOP)
@@ -158,6 +157,13 @@ async def rotate(key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRo
         rotated_by=KeyKind(caller.mode),
         actor=caller.actor,
     )
+
+
+@keys_router.post("/{key_id}/remove-scopes", responses=problems(PersonRequired), openapi_extra=BEYOND_SPEC)
+async def remove_scopes(key_id: KeyId, body: schemas.ScopesRemove, caller: Minter, conn: Tx) -> ApiKey:
+    """Take scopes away from an API key or a connection for ever, as a person who has signed in."""
+    account_id, actor = caller.live_account_id, caller.actor
+    return await unused_scopes.remove(conn, account_id=account_id, key_id=key_id, removed=body.scopes, actor=actor)
 
 
 def _by_address(name: str, quota: int, counts: str) -> Policy:

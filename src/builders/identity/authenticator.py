@@ -6,11 +6,14 @@ A network that has sent many made-up keys has its keys verified slowly (key_chec
 """
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 from uuid import UUID
+
+from psycopg.types.json import Jsonb
 
 from builders.identity import (
     access_tokens,
@@ -39,6 +42,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 
+MAX_NOTED = 100_000  # uses of scopes that a process remembers in a day
 MAX_CACHED = 10_000  # accepted credentials, and as many refused ones
 MAX_AUDIT_TEXT = 200  # characters of a request in the audit list
 USE_INTERVAL = timedelta(minutes=5)  # the precision of `last_used_at`
@@ -128,7 +132,7 @@ class Authenticator:
 
     def __init__(self, database: Database, *, cache_s: float, tokens: TokenAuthenticator | None = None) -> None:
         self._database = database
-        self.max_cached = MAX_CACHED
+        self.max_cached, self.max_noted = MAX_CACHED, MAX_NOTED
         self._cache_s = cache_s
         self._tokens = tokens
         # Two caches: a flood of random keys evicts no accepted one.
@@ -136,6 +140,10 @@ class Authenticator:
         self._refused: dict[bytes, tuple[_CacheEntry, float]] = {}
         self._audited: dict[Hashable, float] = {}  # when the next refusal of a subject may be audited (monotonic)
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
+        # Of today: account, key and scope of each use, and those that are not written yet.
+        self._noted: set[tuple[UUID, UUID, str]] = set()
+        self._new_uses: set[tuple[UUID, UUID, str]] = set()
+        self._day = clock.now().date()
         self.key_checks = KeyChecks(database)
 
     async def __call__(
@@ -173,6 +181,14 @@ class Authenticator:
             raise AddressNotAllowed("The networks of this API key do not include the address of this request.")
         self._used[digest] = entry.caller
         return entry.caller
+
+    def note_scope(self, caller: Caller, scope: str) -> None:
+        """Note that a key used a scope: `flush` writes it, once a day in each process."""
+        if caller.key_id is not None:
+            use = caller.live_account_id, caller.key_id, scope
+            if use not in self._noted:
+                self._noted.add(use)
+                self._new_uses.add(use)
 
     def is_known_good(self, credential: Credential) -> bool:
         """Return whether it is certainly not a guess: it was accepted recently, or this service signed it."""
@@ -245,7 +261,8 @@ class Authenticator:
         return True
 
     async def flush(self) -> None:
-        """Write `last_used_at` of the keys used since the last flush; after a failure the next flush retries."""
+        """Write when keys and scopes were used since the last flush; after a failure the next one retries."""
+        await self._flush_scopes()
         used, self._used = self._used, {}
         pairs = {(each.live_account_id, each.key_id) for each in used.values() if each.key_id is not None}
         if not pairs:
@@ -256,6 +273,22 @@ class Authenticator:
                 await key_store.touch_keys(conn, used=pairs, now=now, before=now - USE_INTERVAL)
         except BaseException:
             self._used = used | self._used
+            raise
+
+    async def _flush_scopes(self) -> None:
+        today = clock.now().date()
+        if today != self._day or len(self._noted) > self.max_noted:
+            self._noted, self._day = set(self._new_uses), today
+        new, self._new_uses = self._new_uses, set()
+        uses = defaultdict[tuple[UUID, UUID], dict[str, str]](dict)
+        for account_id, key_id, scope in new:
+            uses[account_id, key_id][scope] = today.isoformat()
+        try:
+            for (account_id, key_id), by_scope in uses.items():
+                async with self._database.connection() as conn:
+                    await key_store.note_scopes(conn, account_id=account_id, key_id=key_id, uses=Jsonb(by_scope))
+        except BaseException:
+            self._new_uses |= new
             raise
 
     async def _audit_refusal(self, account_id: UUID, key_id: UUID, *, address: str | None = None) -> None:
@@ -325,7 +358,9 @@ class Authenticator:
             live_account_id=holder.account_id,
             mode=KeyKind(holder.kind).value,
             method="api_key",
-            scopes=scopes.of_key(Preset(holder.preset), reads_mail=holder.reads_mail),
+            scopes=scopes.of_key(
+                Preset(holder.preset), reads_mail=holder.reads_mail, removed=holder.removed_scopes
+            ),
             key_id=holder.key_id,
             expires_at=holder.expires_at,
             mandate=None if holder.mandate is None else MANDATE.validate_python(holder.mandate),
@@ -343,7 +378,7 @@ class Authenticator:
             live_account_id=found.account_id,
             mode=found.kind.value,
             method="oauth",
-            scopes=frozenset((*scopes.of_mandate(mandate), *([scopes.MAIL] if found.reads_mail else []))),
+            scopes=scopes.of_connection(mandate, reads_mail=found.reads_mail, removed=found.removed_scopes),
             key_id=found.key_id,
             expires_at=found.expires_at,
             mandate=mandate,

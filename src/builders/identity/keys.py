@@ -60,6 +60,7 @@ from builders.mail import service as mail
 from builders.mail.templates import ApiKeyCreated
 
 MAIL_NEW_KEY = "identity.mail_new_key"  # the task
+UNUSED_FOR = timedelta(days=90)  # after which a scope is shown with "remove"
 # Kinds of other secrets, in place of that of a key: the text of a login-as grant; the tokens of connections.
 GRANT, CODE, ACCESS, REFRESH = "grant", "code", "agent", "refresh"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -101,14 +102,22 @@ async def create_key(
 ) -> NewApiKey:
     """Create a key of a real account, with its limits; publish api_key.created and email the account.
 
-    A key that nobody sees is not mailed. The new key has at least the limits of the key that requests it. Raise
+    A key that nobody sees is not mailed. The new key has at least the limits of the key that requests it, and not
+    the scopes that were removed from that one. Raise
     Invalid for impossible limits,
     LiveKeyRequired when a test key requests a live one, KeyLimited, KeyLimit.
     """
     limits = parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
     if minter := await _find_requesting_key(conn, account_id, actor):
         limits = inherit_limits(limits, minter=minter)
-    spec = KeySpec(label=label, kind=key_kind, preset=preset, limits=limits, mandate=mandate)
+    spec = KeySpec(
+        label=label,
+        kind=key_kind,
+        preset=preset,
+        limits=limits,
+        mandate=mandate,
+        removed_scopes=minter.removed_scopes if minter else (),
+    )
     return await _insert(conn, spec, account_id=account_id, minted_by=minted_by, actor=actor, is_mailed=is_mailed)
 
 
@@ -156,7 +165,10 @@ async def find_spender(conn: Conn, *, account_id: UUID, actor: Actor) -> Spender
 
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
     """Return a page of the account's keys, active or not, newest first."""
-    items, last, more = await store.list_keys(conn, account_id=account_id, after=page.before_id, limit=page.limit)
+    since = clock.now() - UNUSED_FOR
+    items, last, more = await store.list_keys(
+        conn, account_id=account_id, after=page.before_id, limit=page.limit, unused_since=since
+    )
     return JsonPage(items=items, next_cursor=page.seal([last]) if more else None)
 
 
@@ -245,6 +257,7 @@ async def rotate_key(
         limits=limits,
         mandate=before.mandate,
         client=before.client,
+        removed_scopes=[*before.removed_scopes, *(rotator.removed_scopes if rotator else ())],
     )
     new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before)
     await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.id))

@@ -82,6 +82,9 @@ class ListedKey:
     client_name: Annotated[str | None, doc("The client of a connection, as it calls itself; null for a key.")] = (
         None
     )
+    unused_scopes: Annotated[
+        Sequence[str], doc("The scopes that it had for 90 days without using them; a person can remove them.")
+    ] = ()
 
 
 @resource("ApiKeyReply")
@@ -94,6 +97,8 @@ class ApiKey(ListedKey):
     asked_expires_at: Annotated[datetime | None, HIDDEN] = None
     # Whose sum counts for the mandate: the client of a connection, or the first key of a chain of rotated ones.
     client: Annotated[str | None, HIDDEN] = None
+    scope_uses: Annotated[Mapping[str, str], HIDDEN] = field(default_factory=dict)  # the day of the last use
+    removed_scopes: Annotated[Sequence[str], HIDDEN] = ()
 
     def is_active(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired."""
@@ -129,6 +134,7 @@ class KeySpec:
     limits: KeyLimits
     mandate: Mandate | None = None
     client: str | None = None  # None with a mandate: the key itself
+    removed_scopes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,6 +339,7 @@ class AuditAction(StrEnum):
     API_KEY_MINTED = "api_key.minted"
     API_KEY_ROTATED = "api_key.rotated"
     API_KEY_REVOKED = "api_key.revoked"
+    API_KEY_NARROWED = "api_key.narrowed"  # a person took scopes away
     RECEPTION_SET = "reception.set"  # the mail to a name is received as events
     RECEPTION_ENDED = "reception.ended"
     MAIL_ANSWERED = "mail.answered"  # by a program, from the name that received it

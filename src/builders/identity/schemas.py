@@ -58,6 +58,14 @@ class ApiKeyRotate(Body, extra="forbid"):
     ] = 24
 
 
+class ScopesRemove(Body, extra="forbid"):
+    """Scopes to take away."""
+
+    scopes: Annotated[
+        list[str], Field(min_length=1, max_length=50, description="Scopes that the key or connection has.")
+    ]
+
+
 class LeakedKey(Body, extra="forbid"):
     """An API key that was found where it should not be."""
 

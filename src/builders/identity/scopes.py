@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from builders.identity.records import Preset, Scope
 from builders.kit.callers import APPROVE, Impersonation
-from builders.kit.mandates import Mandate, toolset_of
+from builders.kit.mandates import Mandate, Toolset, toolset_of
 
 MAIL = "mail:read"  # in no preset
 DESCRIPTIONS: Mapping[str, str] = {
@@ -72,15 +72,21 @@ OWNER_ONLY = frozenset(
 )
 
 
-def of_key(preset: Preset, *, reads_mail: bool) -> frozenset[str]:
-    """Return the scopes of a key."""
-    held = expand(PRESETS[preset])
+def of_key(preset: Preset, *, reads_mail: bool, removed: Collection[str] = ()) -> frozenset[str]:
+    """Return the scopes of a key, without those that a person removed."""
+    held = expand(PRESETS[preset]).difference(removed)
     return held | {MAIL} if reads_mail else held
 
 
 def of_mandate(mandate: Mandate) -> list[str]:
     """Return the scopes of a connection: those of its toolsets. The mandate refuses what has authority."""
     return [scope for scope in DESCRIPTIONS if scope in ALL and toolset_of(scope) in mandate.toolsets]
+
+
+def of_connection(mandate: Mandate, *, reads_mail: bool, removed: Collection[str]) -> frozenset[str]:
+    """Return the scopes of a connection, without those that a person removed."""
+    held = frozenset(of_mandate(mandate)).difference(removed)
+    return held | {MAIL} if reads_mail else held
 
 
 def session_scopes(impersonation: Impersonation | None) -> frozenset[str]:
@@ -95,6 +101,11 @@ def session_scopes(impersonation: Impersonation | None) -> frozenset[str]:
 # By the text of a column, in the sequence of DESCRIPTIONS.
 PRESET_SCOPES: Mapping[str, Sequence[str]] = {
     preset: [scope for scope in DESCRIPTIONS if scope in expand(PRESETS[preset])] for preset in Preset
+}
+# By the preset of a key, and by the toolset of a connection.
+BY_AREA: Mapping[str, Sequence[str]] = {
+    **PRESET_SCOPES,
+    **{each: [scope for scope in DESCRIPTIONS if scope in ALL and toolset_of(scope) is each] for each in Toolset},
 }
 CATALOG = [
     Scope(

@@ -40,6 +40,8 @@ CREATE TABLE identity_keys (
     client text, -- whose sum counts for the mandate: the first key of a chain of rotated ones, or a connected client
     refusal_noted_at timestamptz, -- the last audit entry about a refused network
     client_name text, -- of a connection alone: the name that its client has
+    scope_uses jsonb NOT NULL DEFAULT '{}', -- the day of the last use by scope, such as "2026-11-26"
+    removed_scopes text[] NOT NULL DEFAULT '{}', -- that a person took away; a rotation keeps them away
     PRIMARY KEY (account_id, id),
     UNIQUE (account_id, digest),
     CHECK ((mandate IS NULL) = (client IS NULL)),

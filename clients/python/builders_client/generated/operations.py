@@ -284,6 +284,16 @@ _ALL = (
         scope="keys:read",
     ),
     Operation(
+        "api_keys_remove_scopes",
+        "api_keys",
+        "remove_scopes",
+        "POST",
+        "/v1/api-keys/{key_id}/remove-scopes",
+        scope="keys:write",
+        required=("scopes",),
+        keyed=True,
+    ),
+    Operation(
         "api_keys_revoke",
         "api_keys",
         "revoke",

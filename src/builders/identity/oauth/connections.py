@@ -1,8 +1,9 @@
 """The connections of an account: listed and revoked by people; a connection is a key without a secret."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from builders.identity import keys, mandates
@@ -11,6 +12,7 @@ from builders.identity.oauth.errors import ConnectionNotFound
 from builders.identity.oauth.records import Connection
 from builders.identity.records import KeyKind
 from builders.identity.store import mandates as mandate_store
+from builders.identity.store.keys import HELD
 from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
@@ -21,17 +23,24 @@ from builders.kit.values.money import Money
 
 async def list_connections(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Connection]:
     """Return a page of the account's connections, active or not, newest first."""
-    found = await store.list_connections(conn, account_id=account_id, before=page.before_id, limit=page.limit + 1)
+    found = await store.list_connections(
+        conn, account_id=account_id, before=page.before_id, limit=page.limit + 1, **_unused()
+    )
     return page.cut(await _with_rest(conn, account_id, found), lambda each: [str(each.id)])
 
 
 async def get_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection:
     """Return a connection of the account. Raise ConnectionNotFound."""
-    found = await store.find_connection(conn, account_id=account_id, key_id=connection_id)
+    found = await store.find_connection(conn, account_id=account_id, key_id=connection_id, **_unused())
     if found is None:
         raise ConnectionNotFound
     [connection] = await _with_rest(conn, account_id, [found])
     return connection
+
+
+def _unused() -> Mapping[str, Any]:
+    """Return the parameters of the scopes that are not used."""
+    return {"unused_since": clock.now() - keys.UNUSED_FOR, "held": HELD}
 
 
 async def _with_rest(conn: Conn, account_id: UUID, found: Sequence[Connection]) -> Sequence[Connection]:

@@ -149,5 +149,6 @@ class Access:
     label: str
     mandate: dict[str, object]
     reads_mail: bool
+    removed_scopes: Sequence[str]
     expires_at: datetime
     is_ended: bool

@@ -13,6 +13,7 @@ from builders.identity.oauth.records import (
     WaitingRequest,
 )
 from builders.identity.records import KeyKind
+from builders.identity.store.keys import UNUSED_SCOPES
 from builders.kit.db.queries import query
 from builders.kit.mandates import MANDATE
 
@@ -94,7 +95,7 @@ end_access = query("""
 # Also when it has ended: then it was no guess.
 find_access = query("""
     SELECT key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind, key.client_name AS label,
-           key.mandate, key.reads_mail, token.access_expires_at AS expires_at,
+           key.mandate, key.reads_mail, key.removed_scopes, token.access_expires_at AS expires_at,
            token.access_expires_at <= %(now)s OR key.revoked_at IS NOT NULL
                OR coalesce(key.expires_at <= %(now)s, false) AS is_ended
     FROM identity_oauth_tokens AS token
@@ -102,9 +103,9 @@ find_access = query("""
     JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
     WHERE token.account_id = %(account_id)s AND token.access_digest = %(digest)s
 """).one(Access)
-_CONNECTIONS = """
+_CONNECTIONS = f"""
     SELECT id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
-           mandate, client_name, client AS client_id
+           mandate, client_name, client AS client_id, {UNUSED_SCOPES} AS unused_scopes
     FROM identity_keys WHERE account_id = %(account_id)s AND digest IS NULL
 """
 

@@ -28,16 +28,29 @@ from builders.kit.values import ids
 
 COLUMNS = """
     id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at, asked_expires_at,
-    allowed_ips, reads_mail, mandate, client, client_name
+    allowed_ips, reads_mail, mandate, client, client_name, scope_uses, removed_scopes
 """
+# Those that the key has held, and not used, since a time; `held` is HELD.
+UNUSED_SCOPES = """
+    CASE WHEN revoked_at IS NOT NULL OR created_at > %(unused_since)s THEN '[]'::json ELSE (
+        SELECT coalesce(json_agg(scope ORDER BY scope), '[]'::json)
+        FROM jsonb_array_elements_text(
+            CASE WHEN preset IS NULL THEN mandate -> 'toolsets' ELSE jsonb_build_array(preset) END
+        ) AS area, jsonb_array_elements_text(%(held)s::jsonb -> area) AS scope
+        WHERE scope <> ALL (removed_scopes)
+          AND coalesce((scope_uses ->> scope)::date < %(unused_since)s::date, true)
+    ) END
+"""
+HELD = Jsonb(scopes.BY_AREA)
 # Without the lock, concurrent transactions would not count each other's keys.
 _lock_keys = account_lock("identity_keys")
 INSERT_KEY = f"""
     INSERT INTO identity_keys
         (account_id, id, digest, label, kind, preset, prefix, last4, created_at, created_by, expires_at,
-         asked_expires_at, allowed_ips, mandate, client)
+         asked_expires_at, allowed_ips, mandate, client, removed_scopes)
     SELECT %(account_id)s, %(id)s, %(digest)s, %(label)s, %(kind)s, %(preset)s, %(prefix)s, %(last4)s, %(now)s,
-           %(created_by)s, %(expires_at)s, %(expires_at)s, %(allowed_ips)s::cidr[], %(mandate)s, %(client)s
+           %(created_by)s, %(expires_at)s, %(expires_at)s, %(allowed_ips)s::cidr[], %(mandate)s, %(client)s,
+           %(removed_scopes)s::text[]
     WHERE %(max_active)s > (
         SELECT count(*) FROM identity_keys
         WHERE account_id = %(account_id)s AND revoked_at IS NULL
@@ -96,10 +109,12 @@ class Holder:
     allowed_ips: Sequence[Network] | None  # None: any
     reads_mail: bool
     mandate: Mapping[str, Any] | None  # as JSON
+    removed_scopes: Collection[str]
 
 
 def _api_key(*row: Any) -> ApiKey:
     """Return a key from its columns. By position, because column names cost 5 % of a read (script/bench read)."""
+    *first, mandate, client, client_name, scope_uses, removed = row
     (
         key_id,
         label,
@@ -114,12 +129,10 @@ def _api_key(*row: Any) -> ApiKey:
         asked,
         networks,
         mail,
-        mandate,
-        client,
-        client_name,
-    ) = row
+    ) = first
     may = None if mandate is None else MANDATE.validate_python(mandate)
     held = scopes.of_mandate(may) if preset is None and may else scopes.PRESET_SCOPES[str(preset)]
+    held = [each for each in held if each not in removed]
     return ApiKey(
         id=key_id,
         label=label,
@@ -137,6 +150,8 @@ def _api_key(*row: Any) -> ApiKey:
         client=client,
         client_name=client_name,
         scopes=[*held, scopes.MAIL] if mail else held,
+        scope_uses=scope_uses,
+        removed_scopes=removed,
     )
 
 
@@ -150,6 +165,7 @@ async def insert_key(
     """Insert the key; None when the account has MAX_ACTIVE_KEYS active keys."""
     row = asdict(secret) | asdict(spec) | asdict(spec.limits) | {"max_active": MAX_ACTIVE_KEYS}
     row |= {"account_id": account_id, "id": ids.new(), "created_by": created_by, "now": now, "mandate": None}
+    row |= {"removed_scopes": list(spec.removed_scopes)}
     if spec.mandate is not None:
         row |= {"mandate": Jsonb(MANDATE.dump_python(spec.mandate, mode="json"))}
         row |= {"client": spec.client or str(row["id"])}
@@ -205,13 +221,13 @@ async def find_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey | No
 
 # The JSON of the items, the id of the last one, and whether more follow.
 # PostgreSQL renders the JSON: half the cost of reading fifty records.
-list_keys = query("""
+_list_keys = query(f"""
     SELECT coalesce(json_agg(json_build_object(
                'id', id, 'label', label, 'key_kind', kind, 'preset', preset, 'prefix', prefix, 'last4', last4,
                'created_at', kit_time(created_at), 'expires_at', kit_time(expires_at),
                'revoked_at', kit_time(revoked_at), 'last_used_at', kit_time(last_used_at),
                'allowed_ips', allowed_ips, 'mandate', mandate,
-               'client_name', client_name
+               'client_name', client_name, 'unused_scopes', {UNUSED_SCOPES}
            ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
            (array_agg(id) FILTER (WHERE nth = %(limit)s))[1]::text, coalesce(max(nth) > %(limit)s, false)
     FROM (
@@ -221,6 +237,15 @@ list_keys = query("""
         ) AS keys
     ) AS page
 """).only(tuple[str, str, bool])
+
+
+async def list_keys(
+    conn: Conn, *, account_id: UUID, after: UUID, limit: int, unused_since: datetime
+) -> tuple[str, str, bool]:
+    """Return a page; `unused_scopes` are those that a key has held, and not used, since then."""
+    return await _list_keys(
+        conn, account_id=account_id, after=after, limit=limit, unused_since=unused_since, held=HELD
+    )
 
 
 async def revoke_key(
@@ -267,7 +292,7 @@ _HOLDER = """
     key.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
            key.preset, key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
            coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail,
-           key.mandate
+           key.mandate, key.removed_scopes
     FROM identity_keys AS key JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
 """
 # Active or not, by the account that its secret names.
@@ -285,6 +310,26 @@ async def touch_keys(conn: Conn, *, used: Collection[tuple[UUID, UUID]], now: da
     """Set `last_used_at` of the keys (account, key) where it is older than `before`."""
     rows = [{"account_id": account, "key_id": key, "now": now, "before": before} for account, key in used]
     await conn.cursor().executemany(TOUCH_KEY, rows)  # sent at once
+
+
+# One statement each: no transaction waits for several keys. It changes nothing for scopes of the same day.
+note_scopes = query("""
+    UPDATE identity_keys SET scope_uses = scope_uses || %(uses)s
+    WHERE account_id = %(account_id)s AND id = %(key_id)s AND NOT scope_uses @> %(uses)s
+""").run()
+REMOVE_SCOPES = f"""
+    UPDATE identity_keys SET removed_scopes = ARRAY(
+        SELECT DISTINCT unnest(removed_scopes || %(scopes)s::text[]) AS scope ORDER BY scope
+    )
+    WHERE account_id = %(account_id)s AND id = %(key_id)s
+    RETURNING {COLUMNS}
+"""
+
+
+async def remove_scopes(conn: Conn, *, account_id: UUID, key_id: UUID, removed: Collection[str]) -> ApiKey | None:
+    """Take scopes away from a key and return it; None when it does not exist."""
+    row = {"account_id": account_id, "key_id": key_id, "scopes": list(removed)}
+    return await (await _cursor(conn).execute(REMOVE_SCOPES, row)).fetchone()
 
 
 # False if one was recorded since `before`.

@@ -204,6 +204,9 @@ class Authenticate(Protocol):
     async def record_support_action(self, caller: Caller, *, what: str) -> None:
         """Write an audit entry for a request of a support session, before the request is handled."""
 
+    def note_scope(self, caller: Caller, scope: str) -> None:
+        """Note that a key used a scope, without a query."""
+
     async def count_delete(self, caller: Caller) -> None:
         """Count a deletion by a caller with a mandate. Raise MandateExceeded above its number of 30 days."""
 
@@ -329,6 +332,9 @@ class ScopeRequirement:
         every change has one.
         """
         self.require_allowed(caller)
+        if caller.key_id is not None:
+            noting: Authenticate = request.app.state.authenticate
+            noting.note_scope(caller, self.scope)
         if caller.mandate is not None and self.effect is Effect.DELETE:
             counting: Authenticate = request.app.state.authenticate
             await counting.count_delete(caller)

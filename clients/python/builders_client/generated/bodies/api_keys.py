@@ -30,3 +30,10 @@ class ApiKeyRotate(TypedDict):
 
     overlap_hours: NotRequired[int]
     """Hours for which the old key still works, 0 to 168; 24 by default."""
+
+
+class ScopesRemove(TypedDict):
+    """Scopes to take away. Unknown members are refused."""
+
+    scopes: Sequence[str]
+    """Scopes that the key or connection has."""

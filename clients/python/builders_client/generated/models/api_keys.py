@@ -54,6 +54,8 @@ class ApiKeyCreated(Model):
     """What the key may do and spend of what its scopes allow; null: all of it."""
     client_name: str | None
     """The client of a connection, as it calls itself; null for a key."""
+    unused_scopes: list[str]
+    """The scopes that it had for 90 days without using them; a person can remove them."""
     scopes: list[str]
     """Scopes of the preset, with those that they imply."""
     secret: str | None = None
@@ -91,6 +93,8 @@ class ApiKeyItem(Model):
     """What the key may do and spend of what its scopes allow; null: all of it."""
     client_name: str | None
     """The client of a connection, as it calls itself; null for a key."""
+    unused_scopes: list[str]
+    """The scopes that it had for 90 days without using them; a person can remove them."""
 
 
 class ApiKeyItemPage(Model):
@@ -131,6 +135,8 @@ class ApiKeyReply(Model):
     """What the key may do and spend of what its scopes allow; null: all of it."""
     client_name: str | None
     """The client of a connection, as it calls itself; null for a key."""
+    unused_scopes: list[str]
+    """The scopes that it had for 90 days without using them; a person can remove them."""
     scopes: list[str]
     """Scopes of the preset, with those that they imply."""
 

@@ -340,6 +340,8 @@ class ConnectionItem(Model):
     """What the key may do and spend of what its scopes allow; null: all of it."""
     client_name: str | None
     """The client of a connection, as it calls itself; null for a key."""
+    unused_scopes: list[str]
+    """The scopes that it had for 90 days without using them; a person can remove them."""
     client_id: str
     """The address of the client's description."""
     left: list[Money]
@@ -384,6 +386,8 @@ class DeviceKey(Model):
     """What the key may do and spend of what its scopes allow; null: all of it."""
     client_name: str | None
     """The client of a connection, as it calls itself; null for a key."""
+    unused_scopes: list[str]
+    """The scopes that it had for 90 days without using them; a person can remove them."""
     scopes: list[str]
     """Scopes of the preset, with those that they imply."""
     secret: str

@@ -115,6 +115,7 @@ class Account:
             "api_key.minted",
             "api_key.rotated",
             "api_key.revoked",
+            "api_key.narrowed",
             "reception.set",
             "reception.ended",
             "mail.answered",

@@ -3,7 +3,7 @@
 
 from typing import Unpack
 
-from builders_client.generated.bodies.api_keys import ApiKeyCreate, ApiKeyRotate
+from builders_client.generated.bodies.api_keys import ApiKeyCreate, ApiKeyRotate, ScopesRemove
 from builders_client.generated.models.api_keys import (
     ApiKeyCreated,
     ApiKeyItem,
@@ -75,6 +75,22 @@ class ApiKeys:
         Requires the scope `keys:read`.
         """
         return self._client.send("api_keys_list_scopes", ScopeReplyListing)
+
+    def remove_scopes(
+        self,
+        key_id: str,
+        **body: Unpack[ScopesRemove],
+    ) -> ApiKeyReply:
+        """Take scopes away from an API key or a connection for ever, as a person who has signed in.
+
+        Requires the scope `keys:write`.
+
+        Errors: `api_key_not_found`.
+
+        Args:
+            key_id: Identifier of the API key; not the secret.
+        """
+        return self._client.send("api_keys_remove_scopes", ApiKeyReply, path={"key_id": key_id}, body=body)
 
     def revoke(
         self,
