@@ -161,6 +161,21 @@ def answer_of(url: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(url).query))
 
 
+def error_of(answer: httpx.Response) -> str:
+    """Return the error of a refused request of the program."""
+    assert answer.status_code == 400, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert "no-store" in answer.headers["cache-control"]
+    found: str = answer.json()["error"]
+    return found
+
+
+async def reasons(person: Person) -> list[str]:
+    """Return why keys and connections of a person were revoked, newest first."""
+    entries = (await person.get("/v1/account/audit?action=api_key.revoked")).json()["items"]
+    return [each["about"].get("reason", "") for each in entries]
+
+
 @asynccontextmanager
 async def browsing(service: Service, person: Person) -> AsyncIterator[Client]:
     """Return a browser of the service in which a person is signed in."""

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from builders.app import Service
 from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from tests.cast import Person
-from tests.identity.oauth.program import Program, browsing
+from tests.identity.oauth.program import Program, Publisher, browsing
 from tests.mcp_server.make import message, post
-from tests.plans.approval.make import ALWAYS, decide, set_policy
+from tests.plans.approval.make import ALWAYS, decide, join_team, set_policy
 from tests.plans.make import Domains, Json, alias, apply, get_alias
 from tests.webhooks.make import create
 
@@ -114,9 +115,11 @@ async def test_what_waits_does_not_start_without_the_connection(
     assert (waiting["status"], ended["status"]) == ("waiting", "failed")
 
 
-@pytest.mark.parametrize(("is_named", "code"), [(True, None), (False, "insufficient_scope")])
+@pytest.mark.parametrize(
+    ("is_named", "refusal"), [(True, (None, None)), (False, ("insufficient_scope", "mail:read"))]
+)
 async def test_it_reads_the_mail_of_a_rule_that_names_it(
-    program: Program, alice: Person, domain: str, *, is_named: bool, code: str | None
+    program: Program, alice: Person, domain: str, *, is_named: bool, refusal: tuple[str | None, str | None]
 ) -> None:
     name = await get_alias(alice, await apply(alice, alias(f"ada@{domain}")))
     hook = await create(alice, events=["invoice.created"])
@@ -128,4 +131,20 @@ async def test_it_reads_the_mail_of_a_rule_that_names_it(
     assert answer.status_code == 200, answer.text
     found = await call(program, reader if is_named else other, "read_mail", alias_id=name["id"])
 
-    assert found.get("code") == code
+    assert (found.get("code"), found.get("scope")) == refusal
+
+
+@pytest.mark.parametrize(("is_named", "domains"), [(True, 1), (False, 0)])
+async def test_a_portfolio_of_a_team_is_a_member_of_the_mandate(
+    reading: Service, publisher: Publisher, alice: Person, dana: Person, *, is_named: bool, domains: int
+) -> None:
+    await join_team(alice, dana)
+    async with alice.browser() as owner:
+        await owner.post("/v1/portfolio/domains", json={"domain": "harbour.example"})
+    mandate = {"toolsets": ["portfolio"], "portfolio_account": str(alice.account.id) if is_named else None}
+    async with browsing(reading, dana) as browser:
+        program = Program(reading, publisher, browser)
+        found = await call(program, await program.connect(mandate=mandate, key_kind="live"), "portfolio_summary")
+        await program.client.aclose()
+
+    assert found["domains"] == domains
