@@ -116,6 +116,7 @@ class BareApp:
 
     async def _list(self, account_id: UUID, query: Query) -> bytes:
         row = {"account_id": account_id, "after": ids.LAST, "limit": int(query["limit"])}
+        row |= {"unused_since": clock.now() - keys.UNUSED_FOR, "held": key_store.HELD}
         [(items, last, more)] = await self._fetch(key_store.list_keys.text, row)
         cursor = "null"
         if more:

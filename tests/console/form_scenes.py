@@ -189,6 +189,14 @@ async def key(scene: Scene) -> None:
     scene.made = (await scene.alice.post("/v1/api-keys", json=wanted)).json()
 
 
+async def unused_key(scene: Scene) -> None:
+    """Make a key that is 90 days old, and was never used."""
+    await key(scene)
+    async with scene.alice.service.api.state.database.transaction() as conn:
+        query = "UPDATE identity_keys SET created_at = created_at - interval '90 days' WHERE id = %s"
+        await conn.execute(query, [scene.made["id"]])
+
+
 async def revoke_key(scene: Scene) -> None:
     await scene.change("DELETE", f"/v1/api-keys/{scene.made['id']}")
 
@@ -371,6 +379,7 @@ FORMS: Mapping[str, Shown] = {
     "agent-mint": Shown(page="keys", typed={"label": "agent", "toolsets": "names"}),
     "key-rotate": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
     "key-revoke": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
+    "key-narrow": Shown(page="keys", prepare=unused_key),
     "keys-revoke": Shown(page="keys", prepare=key),
     "session-end": Shown(page="sessions", prepare=session, meanwhile=end_session, tells="no such session"),
     "project-add": Shown(page="projects", typed={"name": "Shop"}),

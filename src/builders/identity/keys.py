@@ -166,8 +166,9 @@ async def find_spender(conn: Conn, *, account_id: UUID, actor: Actor) -> Spender
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
     """Return a page of the account's keys, active or not, newest first."""
     since = clock.now() - UNUSED_FOR
+    unused = {"unused_since": since, "held": store.HELD}
     items, last, more = await store.list_keys(
-        conn, account_id=account_id, after=page.before_id, limit=page.limit, unused_since=since
+        conn, account_id=account_id, after=page.before_id, limit=page.limit, **unused
     )
     return JsonPage(items=items, next_cursor=page.seal([last]) if more else None)
 

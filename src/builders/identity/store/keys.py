@@ -221,7 +221,7 @@ async def find_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey | No
 
 # The JSON of the items, the id of the last one, and whether more follow.
 # PostgreSQL renders the JSON: half the cost of reading fifty records.
-_list_keys = query(f"""
+list_keys = query(f"""
     SELECT coalesce(json_agg(json_build_object(
                'id', id, 'label', label, 'key_kind', kind, 'preset', preset, 'prefix', prefix, 'last4', last4,
                'created_at', kit_time(created_at), 'expires_at', kit_time(expires_at),
@@ -237,15 +237,6 @@ _list_keys = query(f"""
         ) AS keys
     ) AS page
 """).only(tuple[str, str, bool])
-
-
-async def list_keys(
-    conn: Conn, *, account_id: UUID, after: UUID, limit: int, unused_since: datetime
-) -> tuple[str, str, bool]:
-    """Return a page; `unused_scopes` are those that a key has held, and not used, since then."""
-    return await _list_keys(
-        conn, account_id=account_id, after=after, limit=limit, unused_since=unused_since, held=HELD
-    )
 
 
 async def revoke_key(
