@@ -8,6 +8,8 @@ from builders.mail.templates import (
     ApiKeyLeaked,
     ApprovalPolicyChanged,
     ApprovalSummary,
+    ConnectionCreated,
+    ConnectionEnded,
     DestinationBounced,
     DeviceKeysCreated,
     DomainUnproved,
@@ -117,6 +119,17 @@ EMAILS: tuple[EmailTemplate, ...] = (
         prefix="svc_live_4fGh7Kq2LmN8",
         replaced="svc_live_9sTu3Wx5YzA1",
         made_at="2026-01-05 09:30 UTC",
+    ),
+    ConnectionCreated(
+        account="ada@example.net",
+        client="Writer",
+        host="writer.example.org",
+        rights="test: names, plans",
+        made_at="2026-01-05 09:30 UTC",
+        expires_on=date(2026, 2, 4),
+    ),
+    ConnectionEnded(
+        client="Writer", reason="an old refresh token was used again", ended_at="2026-01-05 09:30 UTC"
     ),
     ApiKeyLeaked(
         label="ci",

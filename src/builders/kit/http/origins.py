@@ -50,7 +50,8 @@ def require_own_origin(request: Request, *, allow_missing_origin: bool) -> None:
 _ALLOW = b"access-control-allow-origin"
 # Response headers that a page may read.
 _EXPOSED = "ETag, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
-_ALLOWED = "Content-Type, MCP-Protocol-Version"  # request headers of a page; clients of MCP send the second one
+_ALLOWED = "Content-Type"  # request headers of a page
+_ALLOWED_ANYWHERE = f"{_ALLOWED}, MCP-Protocol-Version"  # clients of MCP send the second one
 _READ = "GET, HEAD"
 _PREFLIGHT = (b"access-control-request-method", b"GET")  # browsers ask for no HEAD
 _MAX_AGE_S = "86400"  # how long a browser may cache a preflight response
@@ -92,7 +93,9 @@ class Cors:
             headers = self._allow_headers(scope)
             if "Access-Control-Allow-Origin" in headers:
                 headers["Access-Control-Allow-Methods"] = methods
-                headers["Access-Control-Allow-Headers"] = _ALLOWED
+                headers["Access-Control-Allow-Headers"] = (
+                    _ALLOWED_ANYWHERE if scope["path"] in self.anywhere else _ALLOWED
+                )
                 headers["Access-Control-Max-Age"] = _MAX_AGE_S
             response = Response(status_code=204, headers={**headers, "Allow": f"OPTIONS, {methods}"})
             await response(scope, receive, send)
