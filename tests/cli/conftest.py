@@ -38,12 +38,18 @@ def command(plain_environment: pytest.MonkeyPatch) -> Cli:
 
 
 @pytest.fixture
-def builders(plain_environment: pytest.MonkeyPatch, command: Cli, conninfo: str) -> Cli:
-    """Return a function that runs `builders` on the database of the tests, which no service has used."""
-    plain_environment.setenv("BUILDERS_DATABASE_URL", conninfo)
+def unused_database(conninfo: str) -> str:
+    """Return the database of the tests without known keys and failed jobs, as if no service had used it."""
     with psycopg.connect(conninfo, autocommit=True) as conn:
         conn.execute(known_keys.FORGET)
         conn.execute("DELETE FROM procrastinate_jobs WHERE status = 'failed'")
+    return conninfo
+
+
+@pytest.fixture
+def builders(plain_environment: pytest.MonkeyPatch, command: Cli, unused_database: str) -> Cli:
+    """Return a function that runs `builders` on the database of the tests."""
+    plain_environment.setenv("BUILDERS_DATABASE_URL", unused_database)
     return command
 
 

@@ -47,9 +47,9 @@ def test_a_wrong_file_ends_the_worker_with_one_sentence(
     assert action == ["Correct the file, or unset the setting."]
 
 
-def test_a_wrong_file_ends_the_service(conninfo: str) -> None:
+def test_a_wrong_file_ends_the_service(unused_database: str) -> None:
     with data_folder() as data:
-        given = {"BUILDERS_DATABASE_URL": conninfo, "BUILDERS_OUTBOUND_CA": str(data.parent / NONE)}
+        given = {"BUILDERS_DATABASE_URL": unused_database, "BUILDERS_OUTBOUND_CA": str(data.parent / NONE)}
         ended = builders_process(data, "serve", "--http-only", "--port", "0", **given)
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
