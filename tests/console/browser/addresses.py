@@ -27,7 +27,7 @@ LISTS = {
     "invoices": "/v1/invoices",
 }
 # Pages of one that are no 404 there.
-IN_TEST = {"search": 200, "plans": 200, "promotions": 200, "device": 403, "connect": 403}
+IN_TEST = {"search": 200, "plans": 200, "promotions": 200, "device": 403, "connect": 403, "mail": 403}
 QUERIES = {
     "portfolio/connect": "provider=porkbun",
     "claim": "local_part=zoe&domain=harbour.example",
@@ -98,7 +98,7 @@ def _declared(space: str, who: str = OWNER, *, for_teams: bool = False) -> Itera
         path = f"{space}/{page.path}".rstrip("/") + query
         # The sandbox of the owner is empty: there the page of one is that of none.
         status = IN_TEST.get(first, 404) if space == "/console/test" and "{" in page.path else 200
-        if first == "connect" and status == OK:  # the request of a program, which the demo has not
+        if status == OK and first in {"connect", "mail"}:  # the demo has no request of a program, and no mail
             status = 404
         where = space.removeprefix("/console").replace("{owner_id}", "").replace("/", " ").strip()
         name = " ".join(filter(None, (where, page.path.replace("/", " ") or "inbox")))
@@ -174,9 +174,10 @@ def parameters(client: httpx.Client, known: Mapping[str, str]) -> Mapping[str, s
         found[f"{name}_id"] = _newest(client, LISTS["plans"], status=name)
     found["failed_id"] = _newest(client, LISTS["deliveries"], status="pending", event="promotion.completed")
     for parameter in {each for page in pages.PAGES for each in re.findall(r"\{(\w+)\}", page.path)} - {"id"}:
-        [name] = {page.path.partition("/")[0] for page in pages.PAGES if f"{{{parameter}}}" in page.path}
-        if name in LISTS:
+        names = {page.path.partition("/")[0] for page in pages.PAGES if f"{{{parameter}}}" in page.path}
+        for name in names & LISTS.keys():
             found[parameter] = found[f"{name}.id"]
+        found.setdefault(parameter, UNKNOWN)
     found["search.id"] = found["names.id"]
     return {**found, **known}
 
