@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -122,7 +123,7 @@ def _require_address(outbound: Outbound, client_id: str) -> None:
 
 
 def _read(client_id: str, answer: Response) -> Client:
-    if answer.status != 200 or not is_json(answer.headers.get("Content-Type", "")):  # noqa: PLR2004 - OK
+    if answer.status != HTTPStatus.OK or not is_json(answer.headers.get("Content-Type", "")):
         raise _Unfit("The address of its description has none.")
     document: Any = json.loads(answer.body)
     if not isinstance(document, dict) or document.get("client_id") != client_id:
