@@ -34,7 +34,10 @@ CROSSING: Mapping[str, str] = {
 # Statements that use rows of two shards, by the table that is not in the account's.
 ACROSS: Mapping[str, Sequence[str]] = {
     "aliases_links": ["aliases/store/aliases.py:clear"],
-    "aliases_lookups": ["aliases/store/lookups.py:write_names"],
+    "aliases_lookups": [
+        "aliases/store/lookups.py:write_names",
+        *(f"forwarding/store.py:{each}" for each in ("list_lookup_keys", "list_wrong", "repair")),
+    ],
     "aliases_names": ["aliases/store/aliases.py:clear"],
     "aliases_readers": [f"aliases/store/destinations.py:{name}" for name in ("POSTPONE", "record_bounce")],
     "aliases_skeletons": ["aliases/store/aliases.py:clear"],

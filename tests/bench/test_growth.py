@@ -27,8 +27,8 @@ async def test_the_rows_are_written_and_mail_servers_are_told_the_truth(
 
     database = Database(own, settings)
     await database.open()
+    wrong = await lookup_checks.list_wrong(database)
     async with database.connection() as conn:
-        wrong = await lookup_checks.list_wrong(conn)
         count = await (
             await conn.execute("SELECT count(*) FROM aliases_lookups WHERE alias_id IS NOT NULL")
         ).fetchone()

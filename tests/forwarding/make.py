@@ -9,8 +9,7 @@ from tests.domains.make import PATH, assign
 
 async def list_wrong(database: Database) -> list[str]:
     """Return the addresses of which mail servers are told something wrong."""
-    async with database.connection() as conn:
-        return await lookup_checks.list_wrong(conn)
+    return await lookup_checks.list_wrong(database)
 
 
 async def tell(database: Database) -> None:

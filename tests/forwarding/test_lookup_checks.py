@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, strategies as st
 
 from builders.aliases import claims, confirmations
@@ -12,7 +13,7 @@ from builders.aliases.errors import NamesRefused
 from builders.aliases.records import Name
 from builders.app import Service
 from builders.domains import account_domains
-from builders.forwarding import correspondents, jobs
+from builders.forwarding import correspondents, jobs, lookup_checks
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem
 from builders.kit.jobs import queue
@@ -167,6 +168,19 @@ async def test_what_is_wrong_is_found_and_repaired(
     await tell(database)
     assert await lookups.ask("alias", address) == f"OK {own}"
     assert await lookups.ask("alias", f"any@{domain}") == f"OK {own}"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+async def test_what_is_wrong_is_found_on_each_page(
+    alice: Person, shared: str, conn: Conn, database: Database, size: int
+) -> None:
+    await tell(database)
+    addresses = [f"{name}@{shared}" for name in ("ada", "bob", "eve")]
+    for each in addresses:
+        await apply(alice, alias(each, alice.account.email))
+    await conn.execute("DELETE FROM aliases_lookups WHERE domain = %s", [shared])
+    assert await lookup_checks.list_wrong(database, page=size) == [f"@{shared}", *addresses]
+    await tell(database)
 
 
 async def test_the_nightly_check_repairs_what_is_wrong_ten_minutes_later_too(

@@ -65,8 +65,7 @@ def check_command(*, repair: bool, as_json: bool) -> None:
     """
 
     async def work(database: Database, _: Settings) -> list[str]:
-        async with database.connection() as conn:
-            wrong = await lookup_checks.list_wrong(conn)
+        wrong = await lookup_checks.list_wrong(database)
         if repair:
             await lookup_checks.repair(database, addresses=wrong)
         return wrong

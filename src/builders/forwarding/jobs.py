@@ -6,7 +6,9 @@ from procrastinate import JobContext
 
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, lookup_checks, store
-from builders.kit.jobs import queue
+from builders.forwarding.records import LookupKey
+from builders.kit.jobs import queue, time_slices
+from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.kit.values import clock
 
@@ -24,11 +26,26 @@ async def prune(context: JobContext) -> None:
 
 @queue.periodic("11 3 * * *", name="forwarding.check_lookups")
 async def check_lookups(context: JobContext) -> None:
-    """Log of which addresses mail servers are told something wrong; write it again if it is wrong later, too."""
+    """Compare what mail servers are told with the truth, a page of keys after the other."""
     async with queue.database(context).transaction() as conn:
-        if wrong := await lookup_checks.list_wrong(conn):
-            _log.error("lookups_wrong", addresses=wrong)
-            await queue.defer(conn, repair_lookups, delay=lookup_checks.RECHECK_AFTER, addresses=" ".join(wrong))
+        await queue.defer(conn, check_pages, once=check_pages.name, lane=queue.LONG)
+
+
+@queue.app.task(name="forwarding.check_lookup_pages", retry=queue.RETRY, pass_context=True)
+async def check_pages(context: JobContext, domain: str = "", name: str = "") -> None:
+    """Log of which addresses mail servers are told something wrong; write it again if it is wrong later, too."""
+    database, time_slice = queue.database(context), TimeSlice.of(queue.settings(context))
+    last: LookupKey | None = LookupKey(domain, name)
+    while last is not None:
+        async with database.transaction() as conn:
+            wrong, last = await lookup_checks.check(conn, after=last)
+            if wrong:
+                _log.error("lookups_wrong", addresses=wrong)
+                addresses = " ".join(wrong)
+                await queue.defer(conn, repair_lookups, delay=lookup_checks.RECHECK_AFTER, addresses=addresses)
+        if last is not None and time_slice.is_over:
+            await time_slices.go_on(context, domain=last.domain, name=last.name)
+            return
 
 
 @queue.app.task(name="forwarding.repair_lookups", retry=queue.RETRY, pass_context=True)

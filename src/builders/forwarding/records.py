@@ -62,6 +62,14 @@ class MapEntry:
     serial: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class LookupKey:
+    """What a mail server asks for: a name, or a domain."""
+
+    domain: str  # A-label
+    name: str  # key of a name, local part of a reverse address, or empty: the domain itself
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correspondent:
     """Someone to whom an owner replies from a name, by a reverse address."""

@@ -10,6 +10,7 @@ from builders.forwarding.records import (
     Bounces,
     Correspondent,
     DueAnswer,
+    LookupKey,
     MailAnswer,
     MailDay,
     MailResult,
@@ -64,30 +65,51 @@ list_further_tables = query(f"""
     ORDER BY relname LIMIT 5
 """).scalars(str)
 
-# What mail servers must be told, from the tables that own the facts, and what they are told. Each table is read by
-# itself: a sharded database has them at different places. When a pause began does not matter after its end.
+# What mail servers must be told of keys, from the tables that own the facts, and what they are told. Each table is
+# read by itself: a sharded database has them in different places. When a pause began is of no use after its end.
 _TOLD = ", ".join(TOLD)
 _ACTIVE = ("replies", "receives", "destinations", "unconfirmed_since", "paused_since")
 _TRUTH = f"""
-    holder AS MATERIALIZED (SELECT * FROM forwarding_holders),
-    shared AS MATERIALIZED (SELECT * FROM forwarding_shared_domains),
-    catch_all AS MATERIALIZED (SELECT * FROM forwarding_catch_alls),
-    name AS MATERIALIZED (SELECT * FROM forwarding_names),
-    alias AS MATERIALIZED (SELECT * FROM forwarding_aliases WHERE is_live),
-    reverse AS MATERIALIZED (SELECT * FROM forwarding_reverse_addresses),
-    told AS MATERIALIZED (
-        SELECT {_TOLD}, CASE WHEN pause_until > %(now)s THEN paused_at END AS paused_at FROM aliases_lookups
+    asked AS MATERIALIZED (
+        SELECT DISTINCT domain, name FROM unnest(%(domains)s::text[], %(names)s::text[]) AS asked (domain, name)
+    ), asked_domain AS MATERIALIZED (
+        SELECT domain FROM asked WHERE name = ''
+    ), holder AS MATERIALIZED (
+        SELECT holder.* FROM asked_domain JOIN forwarding_holders AS holder USING (domain)
+    ), shared AS MATERIALIZED (
+        SELECT shared.* FROM asked_domain JOIN forwarding_shared_domains AS shared USING (domain)
+    ), catch_all AS MATERIALIZED (
+        SELECT catch_all.* FROM holder JOIN forwarding_catch_alls AS catch_all USING (account_id, domain)
+    ), name AS MATERIALIZED (
+        SELECT name.* FROM asked JOIN forwarding_names AS name
+          ON name.domain = asked.domain AND name.key = asked.name
+    ), alias AS MATERIALIZED (
+        SELECT alias.* FROM name JOIN forwarding_aliases AS alias
+          ON alias.account_id = name.account_id AND alias.id = name.alias_id
+        WHERE name.state = 'claimed' AND alias.is_live
+    ), reverse_name AS MATERIALIZED (
+        SELECT known.* FROM asked JOIN forwarding_reverse_names AS known USING (domain, name)
+    ), reverse AS MATERIALIZED (
+        SELECT reverse.* FROM reverse_name AS known JOIN forwarding_reverse_addresses AS reverse
+          ON reverse.account_id = known.account_id AND reverse.correspondent_id = known.correspondent_id
+        WHERE reverse.domain = known.domain AND reverse.name = known.name
+    ), told AS MATERIALIZED (
+        SELECT {", ".join(f"told.{name}" for name in TOLD)},
+               CASE WHEN told.pause_until > %(now)s THEN told.paused_at END AS paused_at
+        FROM asked JOIN aliases_lookups AS told USING (domain, name)
     ), truth AS MATERIALIZED (
         SELECT {_TOLD}, paused_at FROM (
-            SELECT name.domain, name.key AS name, name.account_id, NULL::boolean AS is_shared,
-                   NULL AS separator_policy, NULL AS leads_to, name.alias_id,
-                   name.state = 'claimed' AS is_claimed, alias.block, NULL AS reverse_of,
+            SELECT alias.domain, alias.key AS name, alias.account_id, NULL::boolean AS is_shared,
+                   NULL AS separator_policy, NULL AS leads_to, alias.id AS alias_id, true AS is_claimed,
+                   alias.block, NULL AS reverse_of,
                    CASE WHEN alias.is_active THEN alias.pause_until END AS pause_until,
                    CASE WHEN alias.is_active AND alias.pause_until > %(now)s THEN alias.paused_at END AS paused_at,
                    {", ".join(f"CASE WHEN alias.is_active THEN alias.{name} END AS {name}" for name in _ACTIVE)}
-            FROM name LEFT JOIN alias
-              ON name.state = 'claimed' AND alias.account_id = name.account_id AND alias.id = name.alias_id
-            WHERE name.state <> 'held'
+            FROM alias
+            UNION ALL
+            SELECT domain, key, account_id, NULL, NULL, NULL, alias_id, false, NULL, NULL, NULL, NULL, NULL,
+                   NULL, NULL, NULL, NULL
+            FROM name WHERE state = 'quarantined'
             UNION ALL
             SELECT coalesce(holder.domain, shared.domain), '', holder.account_id, shared.domain IS NOT NULL,
                    coalesce(shared.separator_policy, 'ignore_dots'), catch_all.leads_to, NULL, NULL, NULL, NULL,
@@ -108,23 +130,39 @@ _TRUTH = f"""
         WHERE truth IS DISTINCT FROM told AND held IS NULL
     )
 """
-list_wrong = query(f"""
-    WITH {_TRUTH} SELECT name || '@' || domain FROM wrong ORDER BY domain, name LIMIT %(limit)s
-""").scalars(str)
+list_wrong = query(f"WITH {_TRUTH} SELECT name || '@' || domain FROM wrong ORDER BY domain, name").scalars(str)
 # Changes wait, look-ups do not.
 lock_lookups = query(f"LOCK TABLE {TABLE} IN SHARE ROW EXCLUSIVE MODE").run()
 repair = query(f"""
-    WITH {_TRUTH}, found AS MATERIALIZED (
-        SELECT * FROM wrong WHERE name || '@' || domain = ANY(%(addresses)s::text[])
-    ), gone AS (
-        DELETE FROM aliases_lookups AS known USING found
-        WHERE known.domain = found.domain AND known.name = found.name AND NOT found.is_true
+    WITH {_TRUTH}, gone AS (
+        DELETE FROM aliases_lookups AS known USING wrong
+        WHERE known.domain = wrong.domain AND known.name = wrong.name AND NOT wrong.is_true
     )
     INSERT INTO aliases_lookups ({_TOLD}, paused_at)
-    SELECT truth.* FROM truth JOIN found USING (domain, name)
+    SELECT truth.* FROM truth JOIN wrong USING (domain, name)
     ON CONFLICT (domain, name) DO UPDATE
     SET {", ".join(f"{name} = excluded.{name}" for name in (*TOLD[2:], "paused_at"))}
 """).run()
+# Keys of the tables that own the facts, and of those that mail servers are told: a page of each is enough for one.
+list_lookup_keys = query("""
+    WITH told AS MATERIALIZED (
+        SELECT domain, name FROM aliases_lookups WHERE (domain, name) > (%(domain)s, %(name)s)
+        ORDER BY domain, name LIMIT %(limit)s
+    ), name AS MATERIALIZED (
+        SELECT domain, key FROM forwarding_names WHERE (domain, key) > (%(domain)s, %(name)s)
+        ORDER BY domain, key LIMIT %(limit)s
+    ), reverse AS MATERIALIZED (
+        SELECT domain, name FROM forwarding_reverse_names WHERE (domain, name) > (%(domain)s, %(name)s)
+        ORDER BY domain, name LIMIT %(limit)s
+    ), holder AS MATERIALIZED (
+        SELECT domain FROM forwarding_holders WHERE domain > %(domain)s ORDER BY domain LIMIT %(limit)s
+    ), shared AS MATERIALIZED (
+        SELECT domain FROM forwarding_shared_domains WHERE domain > %(domain)s ORDER BY domain LIMIT %(limit)s
+    )
+    SELECT domain, name FROM told UNION SELECT domain, key FROM name UNION SELECT domain, name FROM reverse
+    UNION SELECT domain, '' FROM holder UNION SELECT domain, '' FROM shared
+    ORDER BY domain, name LIMIT %(limit)s
+""").all(LookupKey)
 
 list_keyless_domains = query("""
     SELECT domain FROM forwarding_keyless_domains LIMIT %(limit)s

@@ -153,6 +153,7 @@ CREATE TABLE forwarding_reverse_names (
     account_id uuid NOT NULL,
     correspondent_id uuid NOT NULL
 );
+CREATE INDEX forwarding_reverse_names_by_domain ON forwarding_reverse_names (domain, name);
 
 -- Replies of an account on a day, in UTC.
 CREATE TABLE forwarding_reply_days (
@@ -165,7 +166,8 @@ CREATE INDEX forwarding_reply_days_by_age ON forwarding_reply_days (day);
 
 -- Of live accounts.
 CREATE VIEW forwarding_reverse_addresses AS
-SELECT alias.domain, correspondent.name, correspondent.account_id, correspondent.alias_id, alias.key AS reverse_of
+SELECT alias.domain, correspondent.name, correspondent.account_id, correspondent.id AS correspondent_id,
+       correspondent.alias_id, alias.key AS reverse_of
 FROM forwarding_correspondents AS correspondent
 JOIN aliases AS alias ON alias.account_id = correspondent.account_id AND alias.id = correspondent.alias_id
 JOIN identity_accounts AS account ON account.id = correspondent.account_id AND account.sandbox_of IS NULL;
