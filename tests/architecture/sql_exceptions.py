@@ -16,8 +16,14 @@ READ = ("list_registrars", "list_forms", "list_pairs")
 CONNECTIONS = ("_CONNECTIONS", "list_connections", "find_connection", "list_active")
 OF_CONNECTIONS = ("_GENERATIONS", "lock_connection", "find_refresh", "find_either", "find_access")
 OUTDATED = ("portfolio_domains_outdated", "portfolio_domains_outdated_months")
+SUSPENDED = (
+    *(f"identity/store/keys.py:{each}" for each in ("find_holder", "list_holders")),
+    *("webhooks/store/claims.py:cancel_undeliverable", "webhooks/store/claims.py:CLAIM"),
+    "webhooks/store/events.py:INSERT_DELIVERIES",
+)
 # Allowed exceptions by the beginning of their error, with the reason.
 ALLOWED = {
+    **{f"builders/{each} kit_suspensions": "nothing works for suspended accounts" for each in SUSPENDED},
     f"{STORE}rules.py:FIND portfolio_domains": "compares registrars with the portfolio",
     **dict.fromkeys((f"{STORE}reconcile.py:{each} portfolio_domains" for each in READ), "as above"),
     "builders/portfolio/renewals/store.py:DUE portfolio_domains": "joins domains with the decisions about them",

@@ -21,6 +21,8 @@ CHANGES_COPIES = {
     "identity/store/accounts.py:CHANGE_EMAIL": "the address of an account",
     "identity/store/accounts.py:INSERT_ACCOUNT": "a new account",
     "identity/store/accounts.py:verify_email": "the address of an account",
+    "kit/db/suspensions.py:_delete": "a command of the vendor",
+    "kit/db/suspensions.py:_insert": "a command of the vendor",
     "portfolio/domains/store/rdap.py:block": "a job that checks domains",
     "portfolio/domains/store/rdap.py:replace_services": "a job of each day",
     "portfolio/domains/store/rdap.py:unblock": "a job that checks domains",

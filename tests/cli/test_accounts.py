@@ -133,3 +133,22 @@ def test_with_json_a_failure_is_json(builders: Cli, words: tuple[str, ...], code
     assert set(json.loads(result.stderr)["error"]) == {"code", "detail", "next_action"}
     plain = builders(*(word for word in words if word != "--json"))
     assert (plain.exit_code, plain.stderr.startswith(("Error: ", "Usage: "))) == (status, True)
+
+
+def test_an_account_is_suspended_and_restored(builders: Cli, account: str) -> None:
+    done = [
+        builders("accounts", "suspend", "--account", account, "--reason", "Spam."),
+        builders("accounts", "suspend", "--account", account, "--reason", "Spam."),
+        builders("accounts", "show", "--account", account),
+        builders("accounts", "restore", "--account", account),
+        builders("accounts", "restore", "--account", account),
+    ]
+
+    assert [each.exit_code for each in done] == [0, 0, 0, 0, 0]
+    assert [each.stdout.splitlines()[-1] for each in done] == [
+        f"{account} is suspended.",
+        f"{account} was suspended before.",
+        "suspended        Spam.",
+        f"{account} is restored.",
+        f"{account} was not suspended.",
+    ]

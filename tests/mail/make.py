@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import date
 
 from builders.mail.templates import (
+    AccountRestored,
+    AccountSuspended,
     ApiKeyCreated,
     ApiKeyLeaked,
     ApprovalPolicyChanged,
@@ -112,6 +114,8 @@ EMAILS: tuple[EmailTemplate, ...] = (
     SIGN_IN,
     EmailChanged(new_address_masked="a***@example.org"),
     EmailReplaced(new_address_masked="a***@example.org"),
+    AccountSuspended(account="ada@example.net", reason="Mail of this account was reported as spam."),
+    AccountRestored(account="ada@example.net"),
     ApiKeyCreated(
         label="ci",
         kind="live",

@@ -89,6 +89,12 @@ class AccountNotFound(NotFoundError):
     code = "account_not_found"
 
 
+class AccountSuspended(ForbiddenError):
+    """The operator has suspended the account."""
+
+    code = "account_suspended"
+
+
 class AddressNotAllowed(ForbiddenError):
     """The API key does not work from this address."""
 
@@ -1199,6 +1205,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "access_denied": AccessDenied,
     "account_domain_not_found": AccountDomainNotFound,
     "account_not_found": AccountNotFound,
+    "account_suspended": AccountSuspended,
     "address_not_allowed": AddressNotAllowed,
     "alias_not_found": AliasNotFound,
     "alias_released": AliasReleased,

@@ -86,6 +86,11 @@ export class AccountNotFound extends NotFoundError {
   declare readonly code: "account_not_found";
 }
 
+/** The operator has suspended the account. */
+export class AccountSuspended extends ForbiddenError {
+  declare readonly code: "account_suspended";
+}
+
 /** The API key does not work from this address. */
 export class AddressNotAllowed extends ForbiddenError {
   declare readonly code: "address_not_allowed";
@@ -1015,6 +1020,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   access_denied: AccessDenied,
   account_domain_not_found: AccountDomainNotFound,
   account_not_found: AccountNotFound,
+  account_suspended: AccountSuspended,
   address_not_allowed: AddressNotAllowed,
   alias_not_found: AliasNotFound,
   alias_released: AliasReleased,

@@ -1,12 +1,17 @@
 """`builders accounts`."""
 
+from dataclasses import asdict
+
 import click
 
 from builders.cli import commands
-from builders.cli.session import fail
+from builders.cli.session import fail, read_keyring
 from builders.identity import accounts as identity_accounts, identities
+from builders.identity.oauth import suspensions
 from builders.identity.records import Account
 from builders.kit.callers import OPERATOR
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 
 issuer_option = click.option("--issuer", required=True, help="Issuer, as in BUILDERS_OIDC_ISSUERS.")
 subject_option = click.option("--subject", required=True, help="Claim `sub` of its tokens.")
@@ -50,7 +55,7 @@ async def list_accounts(session: commands.Session, containing: str | None, limit
 @commands.reads
 async def show_account(session: commands.Session, account: Account) -> commands.Output:
     """Show an account."""
-    del session
+    reason = await suspensions.find_reason(session.conn, account_id=account.id)
     rows = [
         ("id", account.id),
         ("sandbox account", account.sandbox_id),
@@ -58,12 +63,45 @@ async def show_account(session: commands.Session, account: Account) -> commands.
         ("confirmed", _confirmed(account)),
         ("name", account.name),
         ("created", f"{account.created_at:%Y-%m-%d %H:%M}Z"),
+        ("suspended", reason or "no"),
     ]
-    return commands.Output(account, commands.table(("MEMBER", "VALUE"), rows, empty=""))
+    return commands.Output(
+        {**asdict(account), "suspended_for": reason}, commands.table(("MEMBER", "VALUE"), rows, empty="")
+    )
 
 
 def _confirmed(account: Account) -> str:
     return "no" if account.email_verified_at is None else f"{account.email_verified_at:%Y-%m-%d}"
+
+
+@accounts.command()
+@commands.account_option
+@click.option("--reason", required=True, help="What its holder reads, and is mailed.")
+@commands.works
+async def suspend(database: Database, settings: Settings, account: str, reason: str) -> commands.Output:
+    """Refuse all credentials of an account, and stop its jobs, email and webhooks; mail to its names goes on.
+
+    Its sessions and connections end. A suspended account stays as it is.
+    """
+    keyring = read_keyring(settings)
+    async with database.transaction() as conn:
+        found = await identity_accounts.get_account_by_email(conn, email=account)
+        done = await suspensions.suspend(conn, keyring=keyring, account=found, reason=reason.strip())
+    shown = {"account_id": found.id, "suspended": done}
+    return commands.Output(shown, f"{found.email} {'is' if done else 'was'} suspended{'' if done else ' before'}.")
+
+
+@accounts.command()
+@commands.account_option
+@commands.works
+async def restore(database: Database, settings: Settings, account: str) -> commands.Output:
+    """End the suspension of an account: its keys work again. Its former sessions and connections do not."""
+    keyring = read_keyring(settings)
+    async with database.transaction() as conn:
+        found = await identity_accounts.get_account_by_email(conn, email=account)
+        done = await suspensions.restore(conn, keyring=keyring, account=found)
+    shown = {"account_id": found.id, "restored": done}
+    return commands.Output(shown, f"{found.email} {'is restored' if done else 'was not suspended'}.")
 
 
 @accounts.command("link")

@@ -20,10 +20,11 @@ from builders.identity.events import (
 from builders.identity.records import About, Account, AuditAction
 from builders.identity.store import accounts as store
 from builders.kit.callers import Actor
-from builders.kit.db import partitions
+from builders.kit.db import partitions, suspensions
 from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
+from builders.kit.http.callers import AccountSuspended
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.texts import canonical_email
@@ -93,6 +94,12 @@ async def ensure_account(conn: Conn, *, email: str) -> Account:
     with suppress(EmailTaken):  # by an earlier call or by a concurrent one
         await create_account(conn, email=email, verified=True)
     return await get_account_by_email(conn, email=email)
+
+
+async def require_admitted(conn: Conn, *, account_id: UUID) -> None:
+    """Raise AccountSuspended for an account that the operator has suspended."""
+    if (reason := await suspensions.find_reason(conn, account_id)) is not None:
+        raise AccountSuspended(reason)
 
 
 async def list_accounts(conn: Conn, *, containing: str | None = None, limit: int) -> Sequence[Account]:

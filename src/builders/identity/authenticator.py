@@ -35,7 +35,13 @@ from builders.identity.store.keys import Holder
 from builders.kit.callers import APPROVE, Actor, Caller
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
-from builders.kit.http.callers import AddressNotAllowed, Credential, KeyExpired, invalid_credentials
+from builders.kit.http.callers import (
+    AccountSuspended,
+    AddressNotAllowed,
+    Credential,
+    KeyExpired,
+    invalid_credentials,
+)
 from builders.kit.mandates import MANDATE
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
@@ -68,7 +74,7 @@ class TokenAuthenticator:
     async def find_caller(self, credential: Credential) -> Caller | None:
         """Return the caller; None when the token is valid but its session has ended.
 
-        Raise CredentialsInvalid, and IssuerUnavailable when the issuer's keys are not available.
+        Raise CredentialsInvalid, AccountSuspended, and IssuerUnavailable when the issuer's keys are not available.
         """
         try:
             return await self._find_caller(
@@ -95,6 +101,7 @@ class TokenAuthenticator:
         if token.issuer == self._own.issuer:
             own = self._own.verify(token)
             async with self._database.connection() as conn:
+                await accounts.require_admitted(conn, account_id=own.account_id)
                 session = await session_store.find_session(
                     conn, account_id=own.account_id, session_id=own.session_id, now=clock.now()
                 )
@@ -106,6 +113,8 @@ class TokenAuthenticator:
         # It may fetch keys: no connection is held during the request.
         claims = await issuer.verify(token, audience=issuer.trusted.audience)
         account_id = await identities.get_account_id(self._database, issuer=issuer.trusted, claims=claims)
+        async with self._database.connection() as conn:
+            await accounts.require_admitted(conn, account_id=account_id)
         return Caller(
             account_id=account_id,
             live_account_id=account_id,
@@ -152,7 +161,7 @@ class Authenticator:
         """Return the caller, whose client has this address; `fresh` skips the cache.
 
         The verification waits for the turn of the network `in_turn_of`. Raise CredentialsInvalid,
-        AddressNotAllowed, IssuerUnavailable, and RateLimited after a wait for the turn.
+        AccountSuspended, AddressNotAllowed, IssuerUnavailable, and RateLimited after a wait for the turn.
         """
         digest = _digest(credential)
         known = None if fresh else self._accepted.get(digest)
@@ -353,6 +362,8 @@ class Authenticator:
             return _CacheEntry(None, is_guess=True)
         if holder.is_revoked or holder.is_expired:
             return _CacheEntry(None, expired=None if holder.is_revoked else holder)
+        if holder.suspended_for is not None:
+            raise AccountSuspended(holder.suspended_for)
         caller = Caller(
             account_id=holder.account_id if holder.kind == KeyKind.LIVE else holder.sandbox_id,
             live_account_id=holder.account_id,
@@ -370,6 +381,9 @@ class Authenticator:
     async def _verify_access(self, credential: Credential) -> _CacheEntry:
         """Verify an access token of a connection."""
         found = await tokens.find_access(self._database, text=credential.text)
+        if found is not None:
+            async with self._database.connection() as conn:
+                await accounts.require_admitted(conn, account_id=found.account_id)
         if found is None or found.is_ended:
             return _CacheEntry(None, is_guess=found is None)
         mandate = MANDATE.validate_python(found.mandate)

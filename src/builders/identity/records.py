@@ -347,6 +347,8 @@ class AuditAction(StrEnum):
     EXPORT_REQUESTED = "export.requested"  # of what the credentials read
     MACHINES_LIMITED = "machines.limited"  # what all of them may cost in 30 days
     API_KEY_REFUSED = "api_key.refused"  # after its expiry, or from an address outside allowed_ips
+    ACCOUNT_SUSPENDED = "account.suspended"
+    ACCOUNT_RESTORED = "account.restored"
     SESSION_OPENED = "session.opened"
     SESSION_ENDED = "session.ended"
     IDENTITY_LINKED = "identity.linked"

@@ -81,11 +81,12 @@ async def open_session(
     lifetime: timedelta | None = None,
     client: Client = UNKNOWN_CLIENT,
 ) -> NewSession:
-    """Open a session of the real account; return it with its token. Raise AccountNotFound.
+    """Open a session of the real account; return it with its token. Raise AccountNotFound, AccountSuspended.
 
     `actor` is given when somebody other than the account's owner opens it. A login-as session is audited by its
     caller. `lifetime` is for the kind TOKEN only, and at most MAX_TOKEN_LIFETIME. `sign_in` is for the kind LOGIN.
     """
+    await accounts.require_admitted(conn, account_id=account_id)
     now = clock.now().replace(microsecond=0)  # as in the token, which has whole seconds
     lifetimes = {
         SessionKind.LOGIN: timedelta(hours=settings.session_hours),

@@ -13,6 +13,7 @@ from builders.mail.store import Key
 _log = log.get_logger()
 
 
+@queue.unheld  # what may be sent depends on the template
 @queue.app.task(name=mail.DELIVER, retry=queue.RETRY, pass_context=True)
 async def deliver(context: JobContext, account_id: str, message_id: str) -> None:
     """Make one attempt to deliver one message."""

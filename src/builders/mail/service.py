@@ -17,6 +17,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
+from builders.kit.db import suspensions
 from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
@@ -234,8 +235,10 @@ async def _read(conn: Conn, keyring: Keyring, key: Key, claimed: Claimed) -> _At
     except (KeyError, ValueError):  # a worker of a newer version may have the template
         _log.error("mail_unreadable", message_id=key.id, template=claimed.template)
         return Outcome(status=Status.DEFERRED, text=UNREADABLE, is_local_error=True)
-    if template.topic is not None and await optouts.is_opted_out(
-        conn, keyring=keyring, address=to, topic=template.topic
+    is_held = not template.to_suspended and await suspensions.find_reason(conn, key.account_id) is not None
+    if is_held or (
+        template.topic is not None
+        and await optouts.is_opted_out(conn, keyring=keyring, address=to, topic=template.topic)
     ):
         return Outcome(status=Status.SUPPRESSED)
     route = addresses.find_route(to)

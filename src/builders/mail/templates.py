@@ -20,12 +20,19 @@ class EmailTemplate:
     category: ClassVar[Category]
     topic: ClassVar[Topic | None]  # to unsubscribe from
     opens: ClassVar[bool]  # whether its link is a secret, which is never tracked
+    to_suspended: ClassVar[bool]  # whether it is sent about a suspended account
 
     def __init_subclass__(
-        cls, *, name: str, subject: str, topic: Topic | None = None, opens: bool = False
+        cls,
+        *,
+        name: str,
+        subject: str,
+        topic: Topic | None = None,
+        opens: bool = False,
+        to_suspended: bool = False,
     ) -> None:
         """Set what all emails of the template share."""
-        cls.name, cls.subject, cls.topic, cls.opens = name, subject, topic, opens
+        cls.name, cls.subject, cls.topic, cls.opens, cls.to_suspended = name, subject, topic, opens, to_suspended
         cls.category = Category.TRANSACTIONAL if topic is None else Category.NOTICE
 
 
@@ -39,7 +46,7 @@ class VerifyEmail(EmailTemplate, name="verify_email", subject="Confirm your emai
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignInCode(EmailTemplate, name="sign_in", subject="Your sign-in code is {code}"):
+class SignInCode(EmailTemplate, name="sign_in", subject="Your sign-in code is {code}", to_suspended=True):
     """Gives a one-time code to sign in, and a link with the same effect."""
 
     code: str = field(repr=False)
@@ -61,6 +68,23 @@ class EmailReplaced(EmailTemplate, name="email_replaced", subject="The email add
     """Notifies the previous address of a completed change of address."""
 
     new_address_masked: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountSuspended(
+    EmailTemplate, name="account_suspended", subject="Your account is suspended", to_suspended=True
+):
+    """Notifies an account that the operator suspended it."""
+
+    account: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountRestored(EmailTemplate, name="account_restored", subject="Your account is restored"):
+    """Notifies an account that the operator restored it."""
+
+    account: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,6 +69,13 @@ CREATE TABLE kit_secret_keys (
     used_at timestamptz NOT NULL -- as the first key, by the last start
 );
 
+-- Accounts that the operator has suspended, each with its sandbox account.
+CREATE TABLE kit_suspensions (
+    account_id uuid PRIMARY KEY,
+    reason text NOT NULL, -- the holder of a credential reads it
+    suspended_at timestamptz NOT NULL
+);
+
 -- A time as the API writes it, for lists that PostgreSQL renders as JSON.
 CREATE FUNCTION kit_time(moment timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 RETURN to_char(

@@ -50,6 +50,10 @@ find_by_code = query(f"""
     WHERE user_code_hash = ANY(%(hashes)s) AND is_approved IS NULL AND expires_at > %(now)s
     RETURNING {COLUMNS}
 """).one(_request)
+end_requests = query("""
+    UPDATE identity_devices_requests SET expires_at = %(now)s
+    WHERE account_id = %(account_id)s AND expires_at > %(now)s
+""").run()
 find_request = query(f"""
     SELECT {COLUMNS} FROM identity_devices_requests
     WHERE id = %(request_id)s AND account_id = %(account_id)s

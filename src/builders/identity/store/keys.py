@@ -110,6 +110,7 @@ class Holder:
     reads_mail: bool
     mandate: Mapping[str, Any] | None  # as JSON
     removed_scopes: Collection[str]
+    suspended_for: str | None  # the reason if its account is suspended
 
 
 def _api_key(*row: Any) -> ApiKey:
@@ -283,8 +284,9 @@ _HOLDER = """
     key.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
            key.preset, key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
            coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail,
-           key.mandate, key.removed_scopes
+           key.mandate, key.removed_scopes, suspension.reason AS suspended_for
     FROM identity_keys AS key JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
+    LEFT JOIN kit_suspensions AS suspension ON suspension.account_id = key.account_id
 """
 # Active or not, by the account that its secret names.
 find_holder = query(f"""

@@ -259,7 +259,15 @@ mark_uncollectible = query("""
 _DUE = """
     status = 'open' AND stage = %(stage)s AND due_at <= %(due)s AND coalesce(counted_from, due_at) <= %(due)s
 """
-list_due = due_rows("invoices_invoices", by="due_at", at="due", only=_DUE).all(tuple[UUID, UUID])
+# The timeline of a suspended account stops.
+list_due = due_rows(
+    "invoices_invoices",
+    by="due_at",
+    at="due",
+    only=f"""{_DUE} AND NOT EXISTS (
+    SELECT FROM kit_suspensions AS held WHERE held.account_id = invoices_invoices.account_id
+)""",
+).all(tuple[UUID, UUID])
 advance = query(f"""
     WITH due AS (
         SELECT id FROM invoices_invoices

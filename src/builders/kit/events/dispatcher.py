@@ -189,6 +189,7 @@ async def get_pending_age(conn: Conn) -> timedelta:
     return timedelta() if oldest is None else max(clock.now() - oldest, timedelta())
 
 
+@queue.unheld  # a subscriber records what happened; the jobs that follow are held
 @queue.app.task(name="kit.notify_subscriber", retry=queue.RETRY, pass_context=True)
 async def notify_subscriber(
     context: JobContext, subscriber: str, account_id: str, event_id: str, created_at: str

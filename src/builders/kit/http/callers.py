@@ -88,6 +88,16 @@ class AddressNotAllowed(Problem):
     remedy = "Send the request from one of the networks in `allowed_ips` of the key, or use another key."
 
 
+class AccountSuspended(Problem):
+    """The operator has suspended the account."""
+
+    status, code = 403, "account_suspended"
+    remedy = "Write to the operator of this service, who can restore the account."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The operator has suspended this account: {reason}")
+
+
 class IssuerUnavailable(Problem):
     """The issuer of the token is not available."""
 
@@ -380,6 +390,7 @@ _REFUSALS = (
     CredentialsInvalid,
     KeyExpired,
     AddressNotAllowed,
+    AccountSuspended,
     InsufficientScope,
     ImpersonationForbidden,
     MandateExceeded,

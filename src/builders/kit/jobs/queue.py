@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, as
 from datetime import timedelta
 from functools import partial, wraps
 from typing import Any, LiteralString, TypeVar
+from uuid import UUID
 
 import psycopg
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy, sql
@@ -24,7 +25,7 @@ from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-from builders.kit.db import notifications, old_rows, partitions
+from builders.kit.db import notifications, old_rows, partitions, suspensions
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log, secret_keys
@@ -44,6 +45,7 @@ MAX_STARTS = 12  # of a job whose workers were killed; then it fails
 RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # after 3 s, 9 s, 27 s, …; nine days in total
 STALLED_JOBS_LOCK = 4_711_020_27  # arbitrary, the same in every release
 
+HELD_FOR = timedelta(minutes=10)  # until a job of a suspended account is tried again
 FAILED_RETENTION = timedelta(days=30)  # for inspection
 PRUNE_BATCH_SIZE = 1000
 
@@ -71,6 +73,7 @@ T = TypeVar("T")
 AnyTask = TypeVar("AnyTask", bound=Task[Any, Any, Any])
 
 _at_start: list[Task[Any, Any, Any]] = []
+_unheld: set[str] = set()
 
 app = App(connector=PsycopgConnector())
 _log = log.get_logger()
@@ -206,6 +209,12 @@ class _SharedObjects:
         self.objects: dict[Callable[[Settings], Any], Any] = {}  # by opener
 
 
+def unheld(task: AnyTask) -> AnyTask:
+    """Let a task run for suspended accounts, too."""
+    _unheld.add(task.name)
+    return task
+
+
 def run_at_start(task: AnyTask) -> AnyTask:
     """Enqueue a periodic task also when a worker starts."""
     _at_start.append(task)
@@ -293,7 +302,7 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
             install_signal_handlers=False,
             shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
             delete_jobs="successful",
-            task_middleware=[_drop_superseded],
+            task_middleware=[_hold, _drop_superseded],
             worker_middleware=[_bind_request],
             additional_context={
                 "database": database,
@@ -310,6 +319,21 @@ async def _bind_request(run: Callable[[], Awaitable[T]], context: JobContext, _w
     request_id = context.job.task_kwargs.pop(ARGUMENT, None)
     with bound_contextvars(**({REQUEST_ID: request_id} if request_id else {})):
         return await run()
+
+
+async def _hold(run_task: Callable[[], Awaitable[Any]], context: JobContext, _worker: object) -> Any:
+    """Run a job, or enqueue it again for later while its account is suspended."""
+    job = context.job
+    account_id = job.task_kwargs.get("account_id")
+    if account_id is None or job.task_name in _unheld:
+        return await run_task()
+    async with database(context).connection() as conn:
+        is_held = await suspensions.find_reason(conn, UUID(str(account_id))) is not None
+        if is_held:
+            ids: dict[str, Any] = {**job.task_kwargs}
+            once, lane, lock = job.queueing_lock, job.queue, job.lock
+            await defer(conn, job.task_name, once=once, lane=lane, lock=lock, delay=HELD_FOR, **ids)
+    return None if is_held else await run_task()
 
 
 async def _drop_superseded(run_task: Callable[[], Awaitable[Any]], context: JobContext, _worker: object) -> Any:

@@ -9,6 +9,7 @@ from functools import partial
 from uuid import UUID
 
 from builders.identity import accounts
+from builders.kit.db import suspensions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.http import slices
@@ -65,7 +66,7 @@ async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> tupl
 async def open_feed(database: Database, *, keyring: Keyring, token: str, url: str, period: CalendarPeriod) -> Feed:
     """Return the calendar of a token.
 
-    Raise TokenInvalid for an unknown token, and when its member has left the team.
+    Raise TokenInvalid for an unknown token, when its member has left the team, and when an account is suspended.
     """
     async with database.connection() as conn:
         membership = await store.find_by_hash(conn, hashes=keyring.hashes(_PURPOSE, token))
@@ -73,7 +74,9 @@ async def open_feed(database: Database, *, keyring: Keyring, token: str, url: st
             account_id, member_id = membership
             owners = await accounts.load_real_accounts(conn, account_ids=[account_id])
             is_owner = owners.get(account_id) == member_id
-            if is_owner or membership in await members.list_roles(conn, account_ids=[account_id]):
+            if await suspensions.find_reason(conn, account_id, member_id) is None and (
+                is_owner or membership in await members.list_roles(conn, account_ids=[account_id])
+            ):
                 return Feed(account_id=account_id, url=f"{url}?token={token}", period=period)
     raise TokenInvalid(
         "There is no calendar with this token.",

@@ -58,9 +58,9 @@ CLAIM = f"""
         ) AS due
     ),
     waiting AS (SELECT account_id, destination_id FROM oldest UNION SELECT account_id, destination_id FROM behind),
-    -- 3. The destinations that may receive a delivery. A destination is unhealthy if it fails, is slow or was
-    --    never reached. A lease of another sender counts as in flight, even if the clock of that sender is
-    --    slightly ahead.
+    -- 3. The destinations that may receive a delivery, of no suspended account. A destination is unhealthy if it
+    --    fails, is slow or was never reached. A lease of another sender counts as in flight, even if the clock of
+    --    that sender is slightly ahead.
     enabled AS (
         SELECT destination.account_id, destination.id AS destination_id, destination.open_until, held.in_flight,
                failures > 0 OR last_success_at IS NULL OR coalesce(last_duration_ms, 0) > %(slow_ms)s
@@ -73,6 +73,7 @@ CLAIM = f"""
               AND due.leased AND due.next_attempt_at > %(now)s AND due.next_attempt_at <= %(skewed_until)s
         ) AS held
         WHERE enabled AND (open_until IS NULL OR open_until <= %(now)s)
+          AND NOT EXISTS (SELECT FROM kit_suspensions AS held WHERE held.account_id = destination.account_id)
     ),
     -- 4. The number of deliveries that each may get now: its share of the limit, so that few rows of each are read
     --    with many accounts or destinations. With a circuit that was open, one at a time.
@@ -250,14 +251,15 @@ async def _with_payload(conn: Conn, claimed: Sequence[Claim], *, now: datetime) 
     return [each for each in claimed if each.body]
 
 
-# Deliveries whose destination was disabled or deleted. A test send goes to a disabled destination too, from the
-# request; it is cancelled only if that process died.
+# Deliveries whose destination was disabled or deleted, or whose account is suspended. A test send goes to a
+# disabled destination too, from the request; it is cancelled only if that process died.
 cancel_undeliverable = query(f"""
     WITH unwanted AS (
         SELECT due.account_id, due.delivery_id
         FROM webhooks_due AS due LEFT JOIN webhooks_destinations AS destination
           ON destination.account_id = due.account_id AND destination.id = due.destination_id
-        WHERE (NOT enabled OR destination.id IS NULL
+        WHERE (NOT enabled OR EXISTS (SELECT FROM kit_suspensions AS held WHERE held.account_id = due.account_id)
+               OR destination.id IS NULL
                AND due.created_at < %(now)s::timestamptz - %(visible)s::interval)
           AND NOT (due.leased AND due.next_attempt_at > %(now)s)
           AND (NOT due.test OR due.next_attempt_at < %(now)s::timestamptz - %(test_expiry)s::interval)

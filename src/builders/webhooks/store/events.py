@@ -27,9 +27,11 @@ INSERT_DELIVERIES = """
     matched AS (
         SELECT event.account_id, event.id AS event_id, event.created_at, event.name, body, request_id,
                destination.id AS destination_id, webhooks_delivery_id(event.id, destination.id) AS delivery_id,
-               destination.enabled
+               destination.enabled AND NOT EXISTS (
+                   SELECT FROM kit_suspensions AS held WHERE held.account_id = destination.account_id
+               ) AS enabled
         FROM event JOIN webhooks_destinations AS destination ON destination.account_id = event.account_id
-        WHERE (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
+        WHERE (destination.enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
     ),
     -- 3. The payload, once for each event with a destination.
     payload AS (
@@ -37,8 +39,8 @@ INSERT_DELIVERIES = """
         SELECT DISTINCT ON (event_id) account_id, event_id, created_at, body, request_id FROM matched
         ON CONFLICT DO NOTHING
     ),
-    -- 4. The deliveries. For a destination that the service disabled, the delivery is cancelled; it can be
-    --    replayed.
+    -- 4. The deliveries. For a destination that the service disabled, or a suspended account, the delivery is
+    --    cancelled; it can be replayed.
     delivery AS (
         INSERT INTO webhooks_deliveries
             (account_id, id, created_at, destination_id, event_id, event, status, trigger, given_up_at)

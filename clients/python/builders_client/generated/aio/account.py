@@ -125,6 +125,8 @@ class AsyncAccount:
             "export.requested",
             "machines.limited",
             "api_key.refused",
+            "account.suspended",
+            "account.restored",
             "session.opened",
             "session.ended",
             "identity.linked",

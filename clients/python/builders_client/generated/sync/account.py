@@ -123,6 +123,8 @@ class Account:
             "export.requested",
             "machines.limited",
             "api_key.refused",
+            "account.suspended",
+            "account.restored",
             "session.opened",
             "session.ended",
             "identity.linked",
