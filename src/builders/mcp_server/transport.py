@@ -28,16 +28,21 @@ _ANY = frozenset(("0.0.0.0", "::", "127.0.0.1", "localhost", "::1"))  # noqa: S1
 
 
 class Transport:
-    """An MCP server as an ASGI application; it runs between `__aenter__` and `__aexit__`, which one task calls."""
+    """An MCP server as an ASGI application; it runs between `__aenter__` and `__aexit__`, which one task calls.
 
-    def __init__(self, name: str, *, url: str, keyring: Keyring, body_limit: int, **handlers: Any) -> None:
+    An answer is JSON; with `has_streams` an answer is a stream of events, which begins with the progress.
+    """
+
+    def __init__(
+        self, name: str, *, url: str, keyring: Keyring, body_limit: int, has_streams: bool = False, **handlers: Any
+    ) -> None:
         self.server: Server[Any] = Server(name, version=REVISION, **handlers)  # the SDK's own options
         state = RequestStateSecurity(codec=_Codec(keyring), ttl=STATE_TTL_S, bind_principal=_principal)
         # Without the SDK's tracing, which nothing here reads.
         self.server.middleware[:] = [RequestStateBoundary(state, default_audience=url)]
         self._sessions = StreamableHTTPSessionManager(
             self.server,
-            json_response=True,
+            json_response=not has_streams,
             stateless=True,
             security_settings=_security(url),
             max_request_body_size=body_limit,

@@ -4,9 +4,10 @@ The suite names the tools, prompts and resources, and says what each returns.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 from mcp import types
 from mcp.server import ServerRequestContext
@@ -21,6 +22,7 @@ Context = ServerRequestContext[Any, Any]
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 TEXT, BINARY, TEMPLATE = "test://static-text", "test://static-binary", "test://template/{id}/data"
+WITH_PROGRESS = "test_tool_with_progress"
 NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -49,7 +51,7 @@ CONTENT: Mapping[str, Callable[[], list[types.ContentBlock]]] = {
         picture(),
         embedded("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
     ],
-    "test_tool_with_progress": lambda: [text("done")],
+    WITH_PROGRESS: lambda: [text("done")],
     "test_streaming_elicitation": lambda: [text("nothing is asked on the stream")],
     "test_logging_tool": lambda: [text("nothing is logged to the client")],
 }
@@ -139,6 +141,9 @@ async def call_tool(
     if params.name == "test_missing_capability":
         needed: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}
         raise MCPError(code=types.MISSING_REQUIRED_CLIENT_CAPABILITY, message="Needs sampling", data=needed)
+    if params.name == WITH_PROGRESS:
+        for done in (0, 50, 100):
+            await context.session.report_progress(done, 100)
     if params.name not in CONTENT:
         raise MCPError(code=types.INVALID_PARAMS, message="There is no such tool.")
     return types.CallToolResult(content=CONTENT[params.name]())
@@ -214,26 +219,41 @@ async def complete(_: Context, __: types.CompleteRequestParams) -> types.Complet
 
 
 class Fixture:
-    """The server with one caller and no credentials."""
+    """The server with one caller and no credentials. Answers are JSON, and progress is a stream."""
 
     def __init__(self, url: str) -> None:
         self.keyring = Keyring([generate_secret()])
-        self.transport = Transport(
-            "conformance",
-            url=url,
-            keyring=self.keyring,
-            body_limit=1024 * 1024,
-            on_list_tools=list_tools,
-            on_call_tool=call_tool,
-            on_list_resources=list_resources,
-            on_list_resource_templates=list_templates,
-            on_read_resource=read_resource,
-            on_list_prompts=list_prompts,
-            on_get_prompt=get_prompt,
-            on_completion=complete,
+        self.transport, self.streams = (
+            _transport(url, keyring=self.keyring, has_streams=each) for each in (False, True)
         )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Run what the SDK runs beside requests."""
+        async with self.transport, self.streams:
+            yield self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond as the caller."""
         exchange = SimpleNamespace(caller=SimpleNamespace(account_id="account", key_id="key"))
-        await self.transport.app({**scope, IN_CALL: exchange}, receive, send)
+        named = dict(scope["headers"]).get(b"mcp-name", b"").decode()
+        transport = self.streams if named == WITH_PROGRESS else self.transport
+        await transport.app({**scope, IN_CALL: exchange}, receive, send)
+
+
+def _transport(url: str, *, keyring: Keyring, has_streams: bool) -> Transport:
+    return Transport(
+        "conformance",
+        url=url,
+        keyring=keyring,
+        body_limit=1024 * 1024,
+        has_streams=has_streams,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_completion=complete,
+    )
