@@ -52,6 +52,8 @@ MAY_SEND = {
     "builders/kit/db/migrations.py tables.encode()": "the tables of a migration file",
     "builders/kit/db/migrations.py keys.encode()": "the foreign keys of a migration file",
     "builders/kit/db/distribution.py statement.encode()": "a step, which `--dry-run` prints",
+    "builders/kit/db/partitions.py counts": "composed in `read_months` for each default partition",
+    "builders/kit/db/roles.py step": "a statement of a plan, composed of names and of the words of `roles.WORDS`",
     "builders/kit/db/migrations.py SchemaManager.get_schema()": "the queue's own schema, from its package",
 }
 

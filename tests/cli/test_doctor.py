@@ -221,16 +221,45 @@ def test_a_role_that_may_not_create_tables_is_reported(running: str) -> None:
     assert "GRANT CREATE" in (rights.next_action or "")
 
 
+NOTHING: dict[str, list[str]] = {each: [] for each in ("http", "worker", "operator", "lookup")}
+
+
 def test_a_read_only_replica_is_reported() -> None:
-    replica = Rights("app", "public", True, True, None, True, [])
-    assert "primary" in (doctor._check_rights(replica).next_action or "")
+    replica = Rights("app", "public", True, True, None, True, lacked=NOTHING)
+    assert "primary" in (doctor._check_rights(replica, is_own=True).next_action or "")
 
 
-def test_a_role_for_http_alone_passes_and_is_named() -> None:
-    found = doctor._check_rights(Rights("app", "public", False, False, "builders", False, []))
+def test_the_processes_that_a_role_runs_are_named() -> None:
+    lacked = {**NOTHING, "worker": ["SELECT on projects"]}
+    found = doctor._check_rights(Rights("app", "public", False, False, "owner", False, lacked=lacked), is_own=True)
 
     assert found.ok
-    assert found.detail.startswith("The role app lacks the rights of builders, the owner of the tables")
+    assert found.detail == "The role app has the rights of http and operator, and not of the owner."
+
+
+def test_a_role_that_runs_no_process_fails_with_what_it_lacks_for_the_nearest() -> None:
+    lacked = {
+        "http": ["INSERT on projects", "SELECT on projects"],
+        "worker": ["SELECT on projects"],
+        "operator": ["DELETE on projects", "SELECT on projects"],
+        "lookup": [],
+    }
+    found = doctor._check_rights(Rights("app", "public", False, False, "owner", False, lacked=lacked), is_own=True)
+
+    assert not found.ok
+    assert found.detail == "The role app lacks rights of `worker`: SELECT on projects."
+    assert (
+        found.next_action
+        == "Run `builders roles` as owner, and as an administrator: GRANT builders_worker TO app."
+    )
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_the_owner_is_told_of_roles_except_in_the_embedded_database(*, is_own: bool) -> None:
+    found = doctor._check_rights(Rights("app", "public", False, True, "app", True, lacked=NOTHING), is_own=is_own)
+
+    assert found.ok
+    assert ("`builders roles`" in (found.next_action or "")) is is_own
 
 
 def test_many_pending_migrations_are_summarised(running: str) -> None:

@@ -108,8 +108,8 @@ async def test_the_retention_of_events_is_a_setting(conn: Conn, settings: Settin
     assert declared.setting == "tracking_days"
     async with conn.transaction():
         await partitions.rotate_partitions(conn, settings)
-    months = await conn.execute(partitions.LIST, {"table": "tracking_hits"})
-    names = [name for (name,) in await months.fetchall()]
+    months: dict[str, list[str]] = dict(await (await conn.execute(partitions.LIST)).fetchall())
+    names = months["tracking_hits"]
     present = datetime(clock.now().year, clock.now().month, 1, tzinfo=UTC)
     assert f"tracking_hits_{present:%Y_%m}" in names
 
@@ -117,6 +117,7 @@ async def test_the_retention_of_events_is_a_setting(conn: Conn, settings: Settin
     async with conn.transaction():
         await partitions.rotate_partitions(conn, settings.model_copy(update={"tracking_days": 90}))
         await partitions.rotate_partitions(conn, settings.model_copy(update={"tracking_days": 30}))
-    months = await conn.execute(partitions.LIST, {"table": "tracking_hits"})
-    assert f"tracking_hits_{present:%Y_%m}" not in [name for (name,) in await months.fetchall()]
+    months = dict(await (await conn.execute(partitions.LIST)).fetchall())
+    names = months["tracking_hits"]
+    assert f"tracking_hits_{present:%Y_%m}" not in names
     assert "tracking_hits_default" in names

@@ -266,9 +266,8 @@ async def test_a_page_reads_few_blocks_of_all_months(alice: Person, conn: Conn, 
 
     async with conn.transaction(force_rollback=True):
         for months in range(1, 4):
-            month = partitions._month_of(now - timedelta(days=30 * months))
-            if partitions._month_of(now) != month:
-                await partitions._create_partition(conn, "webhooks_deliveries", month)
+            before = {"table": "webhooks_deliveries", "now": now - timedelta(days=30 * months)}
+            await conn.execute(partitions.MAKE, before)
         await conn.execute(
             FILL, {"account_id": alice.account.id, "one": made["id"], "other": ids.new(), "now": now}
         )

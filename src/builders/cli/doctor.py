@@ -149,18 +149,29 @@ def check_database(
     conninfo: str, check_data: Sequence[CheckData] = (), *, settings: Settings | None = None
 ) -> list[Finding]:
     """Check the server, the sessions with `settings`, the migrations, and then the data."""
-    found = check_server(conninfo)
+    found = check_server(conninfo, is_own=settings is not None)
     if found[0].ok and settings is not None:
         found.append(check_sessions(settings))
     if all(each.ok for each in found if each.check in {"database", "sessions"}):
         found.append(_check_migrations(conninfo))
     if all(each.ok for each in found):
-        found += [check(conninfo) for check in check_data]
+        found += [_check_data(check, conninfo) for check in check_data]
     return found
 
 
-def check_server(conninfo: str, *, connect_timeout_s: int = CONNECT_TIMEOUT_S) -> list[Finding]:
-    """Check the connection, the version and the role's rights."""
+def _check_data(check: CheckData, conninfo: str) -> Finding:
+    try:
+        return check(conninfo)
+    except psycopg.errors.InsufficientPrivilege as error:
+        detail = f"Not checked: {error.diag.message_primary}."
+        action = "Repeat `doctor` with the URL of another process, or of the owner."
+        return Finding(check="data", ok=True, detail=detail, next_action=action)
+
+
+def check_server(
+    conninfo: str, *, connect_timeout_s: int = CONNECT_TIMEOUT_S, is_own: bool = True
+) -> list[Finding]:
+    """Check the connection, the version and the role's rights. `is_own`: the server is no embedded one."""
     if _is_malformed(conninfo):
         detail = "BUILDERS_DATABASE_URL is not a PostgreSQL connection string."
         return [_failed("database", detail, MALFORMED)]
@@ -174,7 +185,7 @@ def check_server(conninfo: str, *, connect_timeout_s: int = CONNECT_TIMEOUT_S) -
     return [
         _passed("database", "It responds."),
         _check_version(version),
-        _check_rights(found),
+        _check_rights(found, is_own=is_own),
     ]
 
 
@@ -203,16 +214,21 @@ def _check_version(major: int) -> Finding:
     return _passed("version", f"PostgreSQL {major}.")
 
 
-def _check_rights(found: rights.Rights) -> Finding:
+def _check_rights(found: rights.Rights, *, is_own: bool) -> Finding:
+    """Find which processes the role may run; without one, say what it lacks for the nearest."""
+    able = [process for process, lacked in found.lacked.items() if not lacked and process != rights.LOOKUP]
+    nearest = min(found.lacked, key=lambda process: (process == rights.LOOKUP, len(found.lacked[process])))
     try:
-        found.require(of_owner=False)
+        found.require(*(able or [nearest]), of_owner=found.owner is None)
     except rights.RightMissing as error:
         return _failed("rights", error.reason, error.next_action)
-    try:
-        found.require(of_owner=True)
-    except rights.RightMissing as error:  # HTTP alone needs less
-        return Finding(check="rights", ok=True, detail=error.reason, next_action=error.next_action)
-    return _passed("rights", "The role may create tables.")
+    if found.has_rights_of_owner:
+        detail = f"The role {found.role} owns the tables."
+        action = "Let each process have a role that cannot drop them: `builders roles`."
+        return Finding(check="rights", ok=True, detail=detail, next_action=action if is_own else None)
+    return _passed(
+        "rights", f"The role {found.role} has the rights of {' and '.join(able)}, and not of the owner."
+    )
 
 
 def _check_migrations(conninfo: str) -> Finding:

@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "mail-log": "builders.cli.mail_log:mail_log_command",
     "migrate": "builders.cli.operate:migrate_command",
     "distribute": "builders.cli.operate:distribute_command",
+    "roles": "builders.cli.operate:roles_command",
     "doctor": "builders.cli.operate:doctor_command",
     "demo": "builders.cli.demo:demo",
     "accounts": "builders.cli.accounts:accounts",

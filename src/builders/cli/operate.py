@@ -9,12 +9,12 @@ import psycopg
 
 from builders.cli import address, doctor, jobs, listener_checks, mail_checks, node_checks, serve, setting_files
 from builders.cli.address import with_address
-from builders.cli.commands import Output, json_option, show, works
+from builders.cli.commands import Output, counted, json_option, show, works
 from builders.cli.doctor import Finding
 from builders.cli.session import connected, fail, migrate_database, on_database, read_keyring, read_settings
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, role
-from builders.kit.db import distribution, known_keys, sessions
+from builders.kit.db import distribution, known_keys, partitions, roles, sessions
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
@@ -24,6 +24,7 @@ from builders.portfolio.ledger import rates
 from builders.portfolio.registrars import credentials
 from builders.webhooks import signatures
 
+MAX_SHOWN = 3  # partitions in a message
 MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank pauses for up to five days
 
 
@@ -61,6 +62,33 @@ def distribute_command(*, dry_run: bool, as_json: bool) -> None:
     show(statements, as_json=as_json, text="".join(f"{each};\n" for each in statements) if dry_run else done)
 
 
+@click.command("roles")
+@click.option("--dry-run", is_flag=True, help="Print the statements, and run none.")
+@json_option
+def roles_command(*, dry_run: bool, as_json: bool) -> None:
+    """Create a role for each process, and grant it what its statements need, as the owner of the tables.
+
+    A role that exists gets what it lacks and loses what it does not need. `migrate` does so too.
+    """
+    settings = read_settings()
+    if settings.database_url is None:
+        fail(
+            "The embedded database has one role. Set BUILDERS_DATABASE_URL to a server with the role of the owner."
+        )
+
+    def run(conninfo: str) -> list[str]:
+        with psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn:
+            return [each.as_string(conn) for each in roles.plan(conn)] if dry_run else roles.grant(conn)
+
+    statements = on_database(settings, run)
+    done = (
+        f"{counted(len(statements), 'statement')} granted what the roles need."
+        if statements
+        else "There is nothing to do."
+    )
+    show(statements, as_json=as_json, text="".join(f"{each};\n" for each in statements) if dry_run else done)
+
+
 @click.command("doctor")
 @json_option
 def doctor_command(*, as_json: bool) -> None:
@@ -76,6 +104,7 @@ def doctor_command(*, as_json: bool) -> None:
         check_data=[
             partial(_check_keys, settings=settings),
             jobs.check_failed,
+            _check_partitions,
             *([] if settings.exchange_rates == "off" else [_check_exchange_rates]),
             *(
                 []
@@ -108,6 +137,22 @@ def _check_keys(conninfo: str, *, settings: Settings) -> Finding:
         action = "Correct BUILDERS_SECRET_KEYS, or the file secret_keys in BUILDERS_DATA_DIR."
         return Finding(check=check, ok=False, detail=f"They cannot be read: {error}", next_action=action)
     return Finding(check=check, ok=True, detail="No other keys have sealed data in this database.")
+
+
+def _check_partitions(conninfo: str) -> Finding:
+    """Report what partitions lack without failing: rows go to the default partition, and no write is lost."""
+
+    async def read() -> partitions.Months:
+        async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
+            return await partitions.read_months(conn)
+
+    months = asyncio.run(read())
+    shown = ", ".join(months.missing[:MAX_SHOWN]) + (" …" if len(months.missing) > MAX_SHOWN else "")
+    lacks = [f"Missing: {shown}."] if months.missing else []
+    lacks += [f"Rows in the default partition of {table}: {count}." for table, count in months.strays.items()]
+    detail = " ".join(lacks) or "Each table has its months."
+    action = "Start a worker, which makes them each hour; its log names the job kit.run_maintenance if that fails."
+    return Finding(check="partitions", ok=True, detail=detail, next_action=action if lacks else None)
 
 
 def _check_exchange_rates(conninfo: str) -> Finding:

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import click
@@ -31,6 +31,7 @@ from builders.cli.session import (
     require_migrated,
     require_rights,
 )
+from builders.kit.db import rights
 from builders.kit.process.parts import PartsFile
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -71,15 +72,15 @@ def serve(
     if http_only and worker_only:
         raise click.UsageError("Choose one of --http-only and --worker-only.")
     settings = read_settings(host=host, port=port)
+    processes = [rights.WORKER] if worker_only else [rights.HTTP] if http_only else [rights.HTTP, rights.WORKER]
     with ExitStack() as sockets, ExitStack() as stack:
         listener = None if worker_only else sockets.enter_context(_bind(settings))
         others = {} if worker_only else sockets.enter_context(listeners.bound(settings))
         if listener is not None:
             settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         parts_file = PartsFile()
-        ready = stack.enter_context(
-            _prepared(settings, migrates=not no_migrate, works=not http_only, parts_path=parts_file.path)
-        )
+        start = _prepared(settings, processes, migrates=not no_migrate, parts_path=parts_file.path)
+        ready = stack.enter_context(start)
         environment = {**os.environ, **_environment(ready)}
         keys = _load_demo(environment) if demo else ""
         programs = [] if listener is None else _list_servers(workers, listener, others)
@@ -101,8 +102,10 @@ def serve(
 
 
 @contextmanager
-def _prepared(settings: Settings, *, migrates: bool, works: bool, parts_path: str) -> Iterator[Settings]:
-    """Start the database, and bring it to this version; yield settings with it. `works`: the worker runs here."""
+def _prepared(
+    settings: Settings, processes: Sequence[str], *, migrates: bool, parts_path: str
+) -> Iterator[Settings]:
+    """Start the database, and bring it to this version for the processes; yield settings with it."""
     if settings.database_url is None:
         note(f"Starting PostgreSQL in {settings.data_dir} ...")
     with (
@@ -111,8 +114,8 @@ def _prepared(settings: Settings, *, migrates: bool, works: bool, parts_path: st
         address.kept(ready, parts_path=parts_path),
     ):
         note("Preparing the database ...")
+        require_rights(ready, *processes)  # it reads the applied migrations too
         (migrate_database if migrates else require_migrated)(ready)
-        require_rights(ready, of_owner=works)
         require_keys(ready)  # before children could create the keys concurrently
         yield ready
 

@@ -18,7 +18,7 @@ from pydantic import SecretStr, ValidationError
 from builders.cli import doctor
 from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.kit.db import distribution, known_keys, migrations, rights, sessions
+from builders.kit.db import distribution, known_keys, migrations, rights, roles, sessions
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -179,7 +179,10 @@ def _require_sessions(settings: Settings) -> None:
 
 def migrate_database(settings: Settings) -> list[str]:
     """Apply pending migrations and return their names; end the command with a message when that fails."""
-    return on_database(settings, migrations.migrate)
+    applied = on_database(settings, migrations.migrate)
+    if applied:  # new tables, which the roles of the processes may not use yet
+        on_database(settings, roles.renew)
+    return applied
 
 
 def require_migrated(settings: Settings) -> None:
@@ -189,12 +192,12 @@ def require_migrated(settings: Settings) -> None:
         raise CannotStart(f"{len(pending)} migrations are pending. Apply them by `builders migrate`.")
 
 
-def require_rights(settings: Settings, *, of_owner: bool) -> None:
-    """End the command with a message if the role may not run HTTP; with `of_owner` also the worker.
+def require_rights(settings: Settings, *processes: str) -> None:
+    """End the command with a message if the role may not run the processes.
 
     Also if the tables are distributed in part.
     """
-    on_database(settings, partial(rights.require, of_owner=of_owner))
+    on_database(settings, lambda conninfo: rights.require(conninfo, *processes))
     on_database(settings, distribution.require_whole)
 
 

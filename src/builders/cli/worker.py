@@ -10,7 +10,16 @@ import click
 from builders import worker
 from builders.cli import setting_files
 from builders.cli.address import with_address
-from builders.cli.session import alone, connected, read_settings, require_keys, require_migrated, require_rights
+from builders.cli.session import (
+    alone,
+    connected,
+    migrate_database,
+    read_settings,
+    require_keys,
+    require_migrated,
+    require_rights,
+)
+from builders.kit.db import rights
 
 
 @click.command("worker")
@@ -19,9 +28,8 @@ def worker_command(*, no_migrate: bool) -> None:
     """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
     given = with_address(read_settings())
     setting_files.require(given)
-    with connected(given, migrated=not no_migrate) as settings, alone(given, "worker"):
-        if no_migrate:
-            require_migrated(settings)
-        require_rights(settings, of_owner=True)
+    with connected(given, migrated=False) as settings, alone(given, "worker"):
+        require_rights(settings, rights.WORKER)  # it reads the applied migrations too
+        (require_migrated if no_migrate else migrate_database)(settings)
         require_keys(settings)
         asyncio.run(worker.main(settings))

@@ -152,7 +152,6 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
     Raise ValueError for a live account, whose invoices are never deleted.
     """
     await accounts.require_sandbox_account(conn, account_id=account_id)
-    await payments.clear_numbers(conn, account_id=account_id)
     return await payments.clear(conn, account_id=account_id)
 
 

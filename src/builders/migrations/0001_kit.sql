@@ -43,6 +43,97 @@ CREATE FUNCTION kit_after(times timestamptz[], since timestamptz) RETURNS timest
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY(SELECT at FROM unnest(times) AS at WHERE at > since ORDER BY at);
 
+-- The tables with a partition for each month. Their functions have the rights of the owner, so that the worker, which
+-- calls them, can drop nothing else, and no month whose rows are not old.
+CREATE TABLE kit_partitioned (
+    name text PRIMARY KEY,
+    days int NOT NULL CHECK (days > 0) -- for which a row stays at least; a setting can keep it longer
+);
+
+-- The clock that bounds these functions. Tests replace it to be in another month.
+CREATE FUNCTION kit_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE RETURN now();
+
+-- Locks a table that is declared. Refuses a time that has not come, other than of a role with the rights of the owner:
+-- it could drop the table as well.
+CREATE FUNCTION kit_lock_partitioned(parent text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM kit_partitioned WHERE name = parent) THEN
+        RAISE insufficient_privilege USING MESSAGE = format('%s has no partitions of months', parent);
+    END IF;
+    IF moment > kit_now() + interval '1 hour' AND NOT pg_has_role(session_user, current_user, 'USAGE') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('%s: %s has not come', parent, moment);
+    END IF;
+    -- Concurrent processes would both create a partition.
+    PERFORM pg_advisory_xact_lock(hashtextextended(parent, 0));
+END
+$$;
+
+-- Creates the missing partitions of the month of a time and of the next two, with their rows of the default partition.
+CREATE FUNCTION kit_make_partitions(parent text, moment timestamptz) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    month timestamp := date_trunc('month', moment AT TIME ZONE 'UTC');
+    child text;
+    lower text;
+    upper text;
+BEGIN
+    PERFORM kit_lock_partitioned(parent, moment);
+    FOR ahead IN 0..2 LOOP
+        child := parent || to_char(month, '_YYYY_MM');
+        lower := to_char(month, 'YYYY-MM-DD"T00:00Z"');
+        month := month + interval '1 month';
+        upper := to_char(month, 'YYYY-MM-DD"T00:00Z"');
+        CONTINUE WHEN EXISTS (
+            SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+            WHERE inhparent = to_regclass(parent) AND relname = child
+        );
+        -- A concurrent insert of the month would fail: it is routed to the default partition, which excludes it.
+        EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent);
+        EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', child, parent);
+        EXECUTE format(
+            'WITH moved AS (DELETE FROM %I WHERE created_at >= %L AND created_at < %L RETURNING *)
+             INSERT INTO %I SELECT * FROM moved', parent || '_default', lower, upper, child
+        );
+        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, lower, upper);
+    END LOOP;
+END
+$$;
+
+-- Drops the partitions of months that ended before a time, and deletes the older rows of the default partition; returns
+-- what it dropped. Refuses a time at which rows must stay.
+CREATE FUNCTION kit_drop_partitions(parent text, oldest timestamptz) RETURNS SETOF text
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    child text;
+BEGIN
+    PERFORM kit_lock_partitioned(
+        parent, oldest + make_interval(days => (SELECT days FROM kit_partitioned WHERE name = parent))
+    );
+    EXECUTE format('DELETE FROM %I WHERE created_at < %L', parent || '_default', oldest);
+    FOR child IN
+        SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+        WHERE inhparent = to_regclass(parent) AND relname ~ '_\d{4}_\d{2}$' ORDER BY relname
+    LOOP
+        IF (to_date(right(child, 7), 'YYYY_MM') + interval '1 month') AT TIME ZONE 'UTC' <= oldest THEN
+            EXECUTE format('DROP TABLE %I', child);
+            RETURN NEXT child;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- A temporary table takes the place of none of theirs.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{kit_lock_partitioned, kit_make_partitions, kit_drop_partitions}'::text[] LOOP
+        EXECUTE format('ALTER FUNCTION %I SET search_path = %I, pg_temp', name, current_schema());
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %I FROM PUBLIC', name);
+    END LOOP;
+END
+$$;
+
 CREATE TABLE kit_outbox (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,
@@ -54,6 +145,7 @@ CREATE TABLE kit_outbox (
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE kit_outbox_default PARTITION OF kit_outbox DEFAULT;
+INSERT INTO kit_partitioned (name, days) VALUES ('kit_outbox', 90);
 
 -- The events to dispatch, of all accounts; the key has the sequence in which they are dispatched.
 CREATE TABLE kit_outbox_pending (

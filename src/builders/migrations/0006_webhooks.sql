@@ -46,6 +46,7 @@ CREATE TABLE webhooks_payloads (
     PRIMARY KEY (account_id, event_id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE webhooks_payloads_default PARTITION OF webhooks_payloads DEFAULT;
+INSERT INTO kit_partitioned (name, days) VALUES ('webhooks_payloads', 90);
 
 CREATE TABLE webhooks_deliveries (
     account_id uuid NOT NULL,
@@ -66,6 +67,7 @@ CREATE TABLE webhooks_deliveries (
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE webhooks_deliveries_default PARTITION OF webhooks_deliveries DEFAULT;
+INSERT INTO kit_partitioned (name, days) VALUES ('webhooks_deliveries', 90);
 CREATE INDEX webhooks_deliveries_by_destination ON webhooks_deliveries (account_id, destination_id, id);
 CREATE INDEX webhooks_deliveries_given_up ON webhooks_deliveries (account_id, id) WHERE given_up_at IS NOT NULL;
 
@@ -106,6 +108,7 @@ CREATE TABLE webhooks_attempts (
     PRIMARY KEY (account_id, delivery_id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE webhooks_attempts_default PARTITION OF webhooks_attempts DEFAULT;
+INSERT INTO kit_partitioned (name, days) VALUES ('webhooks_attempts', 30);
 CREATE INDEX webhooks_attempts_by_destination ON webhooks_attempts (account_id, destination_id, created_at);
 
 -- A UUIDv7 with the event's time and 62 bits of a digest of event and destination: a fan-out that is repeated finds its
@@ -136,5 +139,6 @@ CREATE TABLE webhooks_feed (
     PRIMARY KEY (account_id, event_id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE webhooks_feed_default PARTITION OF webhooks_feed DEFAULT;
+INSERT INTO kit_partitioned (name, days) VALUES ('webhooks_feed', 90);
 CREATE INDEX webhooks_feed_by_position ON webhooks_feed (account_id, position);
 CREATE INDEX webhooks_feed_by_name ON webhooks_feed (account_id, name, position);

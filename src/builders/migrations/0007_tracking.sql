@@ -13,6 +13,7 @@ CREATE TABLE tracking_hits (
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE tracking_hits_default PARTITION OF tracking_hits DEFAULT;
+INSERT INTO kit_partitioned (name, days) VALUES ('tracking_hits', 3); -- the least of BUILDERS_TRACKING_DAYS
 CREATE INDEX tracking_hits_of_message ON tracking_hits (account_id, message_id, created_at);
 -- Rows are stored by time anyway, so a small index serves the reads of the last minutes.
 CREATE INDEX tracking_hits_by_age ON tracking_hits USING brin (created_at) WITH (pages_per_range = 16);

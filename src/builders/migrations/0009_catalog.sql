@@ -80,6 +80,7 @@ CREATE TABLE catalog_events (
     PRIMARY KEY (id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE catalog_events_default PARTITION OF catalog_events DEFAULT;
+INSERT INTO kit_partitioned (name, days) VALUES ('catalog_events', 3); -- the least of BUILDERS_TRACKING_DAYS
 CREATE INDEX catalog_events_by_age ON catalog_events USING brin (created_at) WITH (pages_per_range = 16);
 
 -- Hashes that detect repeats, kept for as long as a page may repeat an event. No unique key spans partitions.

@@ -191,3 +191,27 @@ CREATE TABLE invoices_emails (
     PRIMARY KEY (account_id, invoice_id, occasion),
     FOREIGN KEY (account_id, invoice_id) REFERENCES invoices_invoices (account_id, id) ON DELETE CASCADE
 );
+
+-- Deletes the invoices of a sandbox account with all that is booked on them, and its credit; returns their number. With
+-- the rights of the owner, because no role may delete invoices; one that is no test, and credit of a real account, stay.
+CREATE FUNCTION invoices_clear(sandbox uuid) RETURNS int LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    tests uuid[] := ARRAY(SELECT id FROM invoices_invoices WHERE account_id = sandbox AND is_test);
+BEGIN
+    DELETE FROM invoices_credit
+    WHERE account_id = sandbox AND EXISTS (SELECT FROM identity_accounts WHERE id = sandbox AND sandbox_of IS NOT NULL);
+    DELETE FROM invoices_buyers
+    WHERE account_id = sandbox AND EXISTS (SELECT FROM identity_accounts WHERE id = sandbox AND sandbox_of IS NOT NULL);
+    DELETE FROM invoices_numbers WHERE account_id = sandbox AND invoice_id = ANY(tests);
+    DELETE FROM invoices_line_credits WHERE account_id = sandbox AND invoice_id = ANY(tests);
+    DELETE FROM invoices_lines WHERE account_id = sandbox AND invoice_id = ANY(tests);
+    DELETE FROM invoices_payments WHERE account_id = sandbox AND invoice_id = ANY(tests);
+    -- Foreign keys delete the checkouts and emails of an invoice, but nothing that is booked.
+    DELETE FROM invoices_invoices WHERE account_id = sandbox AND id = ANY(tests);
+    RETURN cardinality(tests);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION invoices_clear FROM PUBLIC;
+DO $$ BEGIN
+    EXECUTE format('ALTER FUNCTION invoices_clear SET search_path = %I, pg_temp', current_schema());
+END $$;

@@ -142,6 +142,7 @@ CREATE TABLE portfolio_domains_changes (
     PRIMARY KEY (account_id, domain_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE portfolio_domains_changes_default PARTITION OF portfolio_domains_changes DEFAULT;
+INSERT INTO kit_partitioned (name, days) VALUES ('portfolio_domains_changes', 400);
 
 -- The tags of `tags`, one in each row: for the filter and for the list of tags.
 CREATE TABLE portfolio_domains_tags (

@@ -6,18 +6,22 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, strategies as st
 from psycopg import sql
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, worker_metrics
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
 pytestmark = pytest.mark.usefixtures("registers")
 
 KEPT = timedelta(days=90)
+
+
+async def partitions_of(conn: Conn, table: str) -> list[str]:
+    found: dict[str, list[str]] = dict(await (await conn.execute(partitions.LIST)).fetchall())
+    return sorted(found[table])
 
 
 class Grown:
@@ -36,6 +40,7 @@ class Grown:
             sql.SQL("CREATE TABLE {} PARTITION OF {} DEFAULT").format(default, sql.Identifier(self.name))
         )
         await self.conn.execute(sql.SQL("CREATE INDEX ON {} (id)").format(sql.Identifier(self.name)))
+        await self.conn.execute("INSERT INTO kit_partitioned VALUES (%s, %s)", [self.name, KEPT.days])
         partitions._tables = {}
         partitions.declare(self.name, retention=KEPT)
 
@@ -55,8 +60,7 @@ class Grown:
         return held
 
     async def months(self) -> list[str]:
-        found = await self.conn.execute(partitions.LIST, {"table": self.name})
-        return [partition.removeprefix(f"{self.name}_") for (partition,) in await found.fetchall()]
+        return [name.removeprefix(f"{self.name}_") for name in await partitions_of(self.conn, self.name)]
 
 
 @pytest.fixture
@@ -189,16 +193,37 @@ async def test_the_housekeeping_job_rotates_the_outbox(own: Settings, own_databa
     await queue.defer(conn, queue.run_maintenance, timestamp=0)
     await queue.run_pending(own_database, own)
 
-    found = await conn.execute(partitions.LIST, {"table": "kit_outbox"})
-    names = [name for (name,) in await found.fetchall()]
+    names = await partitions_of(conn, "kit_outbox")
     assert f"kit_outbox_{clock.now():%Y_%m}" in names
-    assert len(names) == 2 + partitions.MONTHS_AHEAD
+    assert len(names) == 4  # this month, two ahead, and the default partition
 
 
-@given(moment=st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2900, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001 - hypothesis adds the zone
-def test_months_follow_each_other(moment: datetime) -> None:
-    month = partitions._month_of(moment)
-    following = partitions._next_month(month)
-    assert month <= moment < following
-    assert (following.day, following.hour) == (1, 0)
-    assert 28 <= (following - month).days <= 31
+async def test_missing_months_and_rows_of_default_partitions_are_read(grown: Grown, conn: Conn) -> None:
+    now = set_clock(year=2028, month=5, day=22)
+    before = await partitions.read_months(conn)
+    assert f"{grown.name}_2028_05" in before.missing
+    assert f"{grown.name}_2028_06" in before.missing  # it begins within ten days
+
+    await partitions.rotate_partitions(conn)
+    await grown.write(1, now - timedelta(days=30))
+    after = await partitions.read_months(conn)
+    assert [name for name in after.missing if name.startswith(grown.name)] == []
+    assert after.strays[grown.name] == 1
+
+
+async def test_a_month_that_begins_in_eleven_days_is_not_missing(grown: Grown, conn: Conn) -> None:
+    set_clock(year=2028, month=5, day=21)
+    months = await partitions.read_months(conn)
+    assert f"{grown.name}_2028_06" not in months.missing
+
+
+async def test_the_metrics_of_the_worker_count_them(own_database: Database, grown: Grown) -> None:
+    read = worker_metrics.REGISTRY.get_sample_value
+    now = set_clock(year=2028, month=5, day=22)
+    await queue.measure_partitions(own_database)
+    missing, strays = read("builders_partitions_missing"), read("builders_partition_default_rows")
+    await partitions.rotate_partitions(grown.conn)
+    await grown.write(1, now - timedelta(days=60))
+    await queue.measure_partitions(own_database)
+    assert (missing or 0) - (read("builders_partitions_missing") or 0) == 2
+    assert (read("builders_partition_default_rows") or 0) - (strays or 0) == 1

@@ -23,11 +23,13 @@ from procrastinate.periodic import PeriodicRegistry
 from procrastinate.tasks import Task
 from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
+from prometheus_client import Gauge
 from structlog.contextvars import bound_contextvars, get_contextvars
 
 from builders.kit.db import notifications, old_rows, partitions, suspensions
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.jobs import worker_metrics
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -68,6 +70,17 @@ PRUNE_FAILED = """
     )
     DELETE FROM procrastinate_jobs WHERE id IN (SELECT id FROM old)
 """
+
+MISSING = Gauge(
+    "builders_partitions_missing",
+    "Partitions of this month, or of one that begins within ten days, that do not exist.",
+    registry=worker_metrics.REGISTRY,
+)
+STRAYS = Gauge(
+    "builders_partition_default_rows",
+    "Rows in default partitions, at most 10,000 of each table.",
+    registry=worker_metrics.REGISTRY,
+)
 
 T = TypeVar("T")
 AnyTask = TypeVar("AnyTask", bound=Task[Any, Any, Any])
@@ -388,6 +401,15 @@ async def run_maintenance(context: JobContext) -> None:
     async with database(context).connection() as conn:
         await prune_failed(conn)
         await partitions.rotate_partitions(conn, settings(context))
+
+
+@worker_metrics.measured
+async def measure_partitions(database: Database) -> None:
+    """Measure what the partitions of months lack."""
+    async with database.connection() as conn:
+        months = await partitions.read_months(conn)
+    MISSING.set(len(months.missing))
+    STRAYS.set(sum(months.strays.values()))
 
 
 @run_at_start
