@@ -62,6 +62,5 @@ def test_doctor_checks_the_files(files: Path) -> None:
     settings = Settings(outbound_ca=files / TEXT, dkim_key=SecretStr(str(files / NONE)), dkim_selector="s1")
     found = [*setting_files.run_checks(settings)]
     assert [(each.check, each.ok) for each in found] == [
-        ("BUILDERS_OUTBOUND_CA", False),
-        ("BUILDERS_DKIM_KEY", False),
+        *(("BUILDERS_OUTBOUND_CA", False), ("BUILDERS_DKIM_KEY", False)),
     ]

@@ -19,7 +19,7 @@ from builders.cli import doctor
 from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import distribution, known_keys, migrations, rights, roles, sessions
-from builders.kit.process import log, secret_keys
+from builders.kit.process import log, names, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 
@@ -62,6 +62,9 @@ def fail(message: str) -> NoReturn:
 def read_settings(**overrides: object) -> Settings:
     """Return the settings of the environment; errors name the setting but not its value."""
     given = {name: value for name, value in overrides.items() if value is not None}
+    known = {f"{names.PREFIX}{field.upper()}" for field in Settings.model_fields}
+    if unknown := names.list_unknown(os.environ, settings=known):
+        raise CannotStart("\n".join(unknown))
     try:
         settings = Settings(**given)  # type: ignore[arg-type] # by field name, validated by the class itself
     except ValidationError as error:
@@ -220,6 +223,8 @@ def on_database(settings: Settings, work: Callable[[str], T]) -> T:
         reason = (
             f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database returned an error: {error}"
         )
+        if settings.database_direct_url is not None:
+            reason = reason.replace("BUILDERS_DATABASE_URL", "BUILDERS_DATABASE_DIRECT_URL")
         raise CommandFailed(reason, next_action=NEXT_COMMANDS["database_unavailable"]) from None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from builders.kit.values.domain_names import find_a_label
 
@@ -15,6 +16,7 @@ UNIX = "unix"  # a Unix socket, and its peers, which have no address
 _WITH_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?")
 
 _HOST_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[\w.-]+)):(?P<port>[0-9]{1,5})")
+_SELECTOR = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")
 
 
@@ -90,6 +92,21 @@ def read_origin(text: str) -> str:
     """Return the origin of a page. Raise ValueError."""
     if not _ORIGIN.fullmatch(text):
         raise ValueError("write origins as browsers send them: https://harbour.example, in lower case")
+    return text
+
+
+def read_web_address(text: str) -> str:
+    """Return an address of a web server. Raise ValueError."""
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError("write an address: https://host/path")
+    return text
+
+
+def read_selector(text: str) -> str:
+    """Return the selector of a key in DNS (RFC 6376, 3.1). Raise ValueError."""
+    if not _SELECTOR.fullmatch(text):
+        raise ValueError("write a selector of letters, digits and hyphens: mail-2026")
     return text
 
 

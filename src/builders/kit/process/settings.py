@@ -32,6 +32,8 @@ from builders.kit.process.hosts import (
     read_networks,
     read_origin,
     read_resolver,
+    read_selector,
+    read_web_address,
 )
 from builders.kit.values.money import Money
 from builders.kit.values.texts import visible
@@ -122,6 +124,7 @@ _LISTS = (
 _Host = Annotated[str, AfterValidator(read_host)]
 _HostPort = Annotated[str, AfterValidator(read_host_port)]
 _Origin = Annotated[str, AfterValidator(read_origin)]
+_WebAddress = Annotated[str, AfterValidator(read_web_address)]
 _ResolverText = Annotated[str, AfterValidator(lambda text: read_resolver(text) and text)]
 
 
@@ -262,8 +265,10 @@ class Settings(BaseSettings):
         description="Comma-separated origins of other sites whose pages send funnel events: "
         "`https://harbour.example`. Their pages may read the responses (CORS).",
     )
-    dkim_selector: str | None = Field(None, description="DKIM selector: the key is at SELECTOR._domainkey.DOMAIN.")
-    dkim_domain: str | None = Field(None, description="Domain that signs mail. Unset: the sender's domain.")
+    dkim_selector: Annotated[str, AfterValidator(read_selector)] | None = Field(
+        None, description="DKIM selector: the key is at SELECTOR._domainkey.DOMAIN."
+    )
+    dkim_domain: _Host | None = Field(None, description="Domain that signs mail. Unset: the sender's domain.")
     dkim_key: SecretStr | None = Field(
         None, description="RSA or Ed25519 key that signs mail (DKIM): PEM text, or the path of a PEM file."
     )
@@ -364,7 +369,7 @@ class Settings(BaseSettings):
     stripe_webhook_secret: _Secret | None = Field(
         None, description="Signing secret (`whsec_…`) of Stripe's webhook to `/v1/invoices/stripe`."
     )
-    stripe_api_base: str = Field(
+    stripe_api_base: _WebAddress = Field(
         "https://api.stripe.com", description="Stripe's API, for tests; `http` only with BUILDERS_OUTBOUND_ALLOW."
     )
     exchange_rates: str = Field(
@@ -454,6 +459,22 @@ class Settings(BaseSettings):
         if ours is not None and ours.rstrip("/") in {each.issuer for each in issuers}:
             raise ValueError("an issuer is this service, whose tokens are always accepted")
         return issuers
+
+    @field_validator("exchange_rates", "rdap")
+    @classmethod
+    def _source(cls, value: str, known: ValidationInfo) -> str:
+        words = ("off", "installed") if known.field_name == "exchange_rates" else ("off",)
+        return value if value in words else read_web_address(value)
+
+    @field_validator("stripe_key", "stripe_webhook_secret")
+    @classmethod
+    def _of_stripe(cls, value: SecretStr | None, known: ValidationInfo) -> SecretStr | None:
+        is_key = known.field_name == "stripe_key"
+        prefixes = ("sk_", "rk_") if is_key else ("whsec_",)
+        if value is not None and not value.get_secret_value().startswith(prefixes):
+            kind = "a secret or restricted key" if is_key else "the signing secret of the webhook"
+            raise ValueError(f"write {kind} of Stripe, which begins with {' or '.join(prefixes)}")
+        return value
 
     @field_validator("base_url")
     @classmethod
