@@ -7,7 +7,8 @@ from pydantic import SecretStr
 
 from builders.app import create_app, lifespan
 from builders.kit.db.connections import Database
-from builders.kit.process.settings import OidcIssuer, Settings
+from builders.kit.process.issuers import OidcIssuer
+from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.identity.issuer_tokens import link

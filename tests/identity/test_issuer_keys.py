@@ -10,7 +10,8 @@ from builders.identity.issuers import Issuer
 from builders.identity.json_web_tokens import TokenRefused, parse_token
 from builders.kit.http.callers import IssuerUnavailable
 from builders.kit.outbound.client import Outbound
-from builders.kit.process.settings import OidcIssuer, Settings
+from builders.kit.process.issuers import OidcIssuer
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.identity.conftest import Trust

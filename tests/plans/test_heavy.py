@@ -10,12 +10,12 @@ import pytest
 from builders.app import Service
 from builders.kit.db.connections import Database
 from builders.kit.http.compiled_routes import LARGE_BODY
-from builders.kit.http.heavy_requests import HeavyLoop
+from builders.kit.http.heavy_requests import POOL_TIMEOUT_S, HeavyLoop
 from builders.plans import planning
 from tests.cast import Person
-from tests.heavy import held_turn
+from tests.heavy import held_connections, held_turn
 from tests.invoices.make import make_invoice
-from tests.plans.make import PLAN, PROMOTE, alias, make_addresses, manifest
+from tests.plans.make import PLAN, PROMOTE, alias, make_addresses, manifest, promotion_request
 from tests.portfolio.team.make import code
 
 SIMULATE = "/v1/sandbox/simulate"
@@ -117,3 +117,13 @@ async def test_a_large_plan_can_be_promoted_and_read(alice: Person, domain: str)
 
 async def test_the_second_loop_closes_if_it_never_started(service: Service) -> None:
     await HeavyLoop(service.api.state.settings).close()
+
+
+async def test_a_promotion_waits_five_seconds_for_a_connection(alice: Person, domain: str) -> None:
+    planned = (await alice.test.post(PLAN, json=large(domain, count=1))).json()
+    async with held_connections(alice.service):
+        refused = await alice.post(PROMOTE, json=promotion_request(planned))
+    assert code(refused) == (503, "database_busy")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert POOL_TIMEOUT_S <= 5
+    assert (await alice.post(PROMOTE, json=promotion_request(planned))).status_code == 200

@@ -1,6 +1,6 @@
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from typing import Any
@@ -21,6 +21,37 @@ from tests.kit.db.proxy import DatabaseProxy
 from tests.probes.conftest import Limited, MakeAsker
 
 NOWHERE = "host=/nowhere"
+
+
+FREEZE = "UPDATE procrastinate_workers SET last_heartbeat = now() - %s"
+FORGET = "DELETE FROM procrastinate_workers"
+
+
+@pytest.fixture(autouse=True)
+def worker(conninfo: str) -> Iterator[psycopg.Connection]:
+    """Let a worker be alive; return a connection that may change that."""
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        conn.execute("INSERT INTO procrastinate_workers DEFAULT VALUES")
+        yield conn
+        conn.execute(FORGET)
+
+
+async def test_a_service_without_a_worker_is_ready_and_says_so(anyone: Client, worker: psycopg.Connection) -> None:
+    assert (await anyone.get("/readyz")).json()["checks"]["worker"]["status"] == "ok"
+    worker.execute(FORGET)
+
+    answer = await anyone.get("/readyz?writes=required")
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+    assert answer.json()["detail"] == "ready; worker: none runs"
+    assert answer.json()["checks"]["worker"] == {"status": "degraded", "latency_ms": None}
+
+
+@pytest.mark.parametrize(("age_s", "said"), [(29, "ready"), (32, "ready; worker: none responds for 32 s")])
+async def test_a_frozen_worker_is_named(anyone: Client, worker: psycopg.Connection, age_s: int, said: str) -> None:
+    worker.execute(FREEZE, [timedelta(seconds=age_s)])
+    answer = await anyone.get("/readyz")
+    assert (answer.status_code, answer.json()["detail"]) == (200, said)
 
 
 async def test_a_service_with_its_database_is_ready(anyone: Client) -> None:
@@ -114,7 +145,9 @@ async def test_undispatched_events_are_named_without_failing_readiness(anyone: C
     answer = await anyone.get("/readyz")
 
     assert answer.status_code == 200
-    assert re.fullmatch(r"ready; outbox: events wait for 9\d s", answer.json()["detail"])
+    assert re.fullmatch(
+        r"ready; outbox: events wait for 9\d s; worker: none responds for \d+ s", answer.json()["detail"]
+    )
     assert answer.json()["checks"]["outbox"] == {"status": "degraded", "latency_ms": None}
 
 

@@ -24,13 +24,19 @@ MIN_FREE_BYTES = 512 * 2**20
 CONNECT_TIMEOUT_S = 3
 MAX_LISTED_NAMES = 3  # migrations
 
+FULL = (
+    "The server runs and has no connection left. End some of its connections, lower BUILDERS_POOL_SIZE, or raise "
+    "max_connections (of a pooler: max_client_conn)."
+)
 # A part of libpq's error message, and the next action for it; the first match applies.
 REMEDIES = (
     ("authentication failed", "Correct the user and the password in BUILDERS_DATABASE_URL."),
     ("no password supplied", "Put the password into BUILDERS_DATABASE_URL."),
     ("does not exist", "Create this database or role (createdb, createuser), or correct BUILDERS_DATABASE_URL."),
     ("resolve host", "Correct the host in BUILDERS_DATABASE_URL."),
-    ("too many", "End some of the server's connections, or raise its max_connections."),
+    ("too many", FULL),
+    ("remaining connection slots", FULL),
+    ("no more connections", FULL),
     ("", "Start the PostgreSQL server, or correct the host and port in BUILDERS_DATABASE_URL."),
 )
 MALFORMED = (
@@ -180,13 +186,17 @@ def check_server(
             version, found = conn.info.server_version // 10_000, rights.get(conn)
     except (psycopg.Error, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())
-        action = next(action for sign, action in REMEDIES if sign in reason)
-        return [_failed("database", f"No response: {reason}", action)]
+        return [_failed("database", f"No response: {reason}", remedy_of(reason))]
     return [
         _passed("database", "It responds."),
         _check_version(version),
         _check_rights(found, is_own=is_own),
     ]
+
+
+def remedy_of(reason: str) -> str:
+    """Return what to do about an error of libpq."""
+    return next(action for sign, action in REMEDIES if sign in reason)
 
 
 def check_sessions(settings: Settings) -> Finding:

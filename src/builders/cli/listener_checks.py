@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from builders.cli import listeners
 from builders.cli.doctor import Finding
 from builders.kit.process.hosts import LocalListener, read_local_listener
 from builders.kit.process.parts import Parts
@@ -78,11 +79,8 @@ def _list_servers(settings: Settings) -> Iterator[_Server]:
             part="filter",
             reply=GREETING,
         )
-    for part, setting, port in (
-        ("worker", "BUILDERS_METRICS_PORT", settings.metrics_port),
-        ("lookup", "BUILDERS_LOOKUP_METRICS_PORT", settings.lookup_metrics_port),
-        ("mail-log", "BUILDERS_MAIL_LOG_METRICS_PORT", settings.mail_log_metrics_port),
-    ):
+    for part, field in listeners.METRICS.items():
+        setting, port = f"BUILDERS_{field.upper()}", getattr(settings, field)
         if port is not None:
             place = LocalListener(_reachable(settings.metrics_host), port, "")
             name = f"metrics of {part}"

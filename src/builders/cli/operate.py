@@ -14,7 +14,7 @@ from builders.cli.doctor import Finding
 from builders.cli.session import connected, fail, migrate_database, on_database, read_keyring, read_settings
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, role
-from builders.kit.db import distribution, known_keys, partitions, roles, sessions
+from builders.kit.db import demand, distribution, known_keys, partitions, roles, sessions
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
@@ -103,6 +103,7 @@ def doctor_command(*, as_json: bool) -> None:
         settings=settings,
         check_data=[
             partial(_check_keys, settings=settings),
+            partial(_check_connections, settings=settings),
             jobs.check_failed,
             _check_partitions,
             *([] if settings.exchange_rates == "off" else [_check_exchange_rates]),
@@ -153,6 +154,18 @@ def _check_partitions(conninfo: str) -> Finding:
     detail = " ".join(lacks) or "Each table has its months."
     action = "Start a worker, which makes them each hour; its log names the job kit.run_maintenance if that fails."
     return Finding(check="partitions", ok=True, detail=detail, next_action=action if lacks else None)
+
+
+def _check_connections(conninfo: str, *, settings: Settings) -> Finding:
+    """Compare what the processes open at most with what the server allows."""
+    check = "connections"
+    parts = [*address.load_parts(settings)] or demand.list_usual_parts(settings)
+    limit, connected = demand.read_limit(conninfo)
+    need = demand.of_parts(parts, settings).of_server(settings)
+    if excess := demand.find_excess(parts, settings, limit):
+        return Finding(check=check, ok=False, detail=excess, next_action=demand.LOWER)
+    detail = f"{', '.join(parts)} open up to {need} of {limit}; {connected} clients are connected now."
+    return Finding(check=check, ok=True, detail=detail)
 
 
 def _check_exchange_rates(conninfo: str) -> Finding:

@@ -20,18 +20,20 @@ import click
 from builders.cli import address, listeners, ports, supervisor
 from builders.cli.children import Program
 from builders.cli.session import (
+    CannotStart,
     alone,
     connected,
     conninfo_of,
     fail,
     migrate_database,
     note,
+    on_database,
     read_settings,
     require_keys,
     require_migrated,
     require_rights,
 )
-from builders.kit.db import rights
+from builders.kit.db import demand, rights
 from builders.kit.process.parts import PartsFile
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -85,7 +87,7 @@ def serve(
         keys = _load_demo(environment) if demo else ""
         programs = [] if listener is None else _list_servers(workers, listener, others)
         programs += [] if http_only else _list_workers(ready)
-        note(f"Starting {', '.join(each.name for each in programs)} ...")
+        _require_places(ready, [each.name for each in programs])
         parent = supervisor.Supervisor(
             programs,
             environment=environment,
@@ -118,6 +120,15 @@ def _prepared(
         (migrate_database if migrates else require_migrated)(ready)
         require_keys(ready)  # before children could create the keys concurrently
         yield ready
+
+
+def _require_places(settings: Settings, parts: Sequence[str]) -> None:
+    """End the command if the processes need too many connections, or a port of metrics that is taken."""
+    limit, _ = on_database(settings, demand.read_limit)
+    if excess := demand.find_excess(parts, settings, limit):
+        raise CannotStart(excess, next_action=demand.LOWER)
+    listeners.require_metrics_ports(settings, parts)
+    note(f"Starting {', '.join(parts)} ...")
 
 
 def _list_servers(workers: int, listener: socket.socket, others: Mapping[str, socket.socket]) -> list[Program]:

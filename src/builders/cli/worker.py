@@ -8,7 +8,7 @@ import asyncio
 import click
 
 from builders import worker
-from builders.cli import setting_files
+from builders.cli import listeners, setting_files
 from builders.cli.address import with_address
 from builders.cli.session import (
     alone,
@@ -20,6 +20,7 @@ from builders.cli.session import (
     require_rights,
 )
 from builders.kit.db import rights
+from builders.kit.process import supervision
 
 
 @click.command("worker")
@@ -32,4 +33,6 @@ def worker_command(*, no_migrate: bool) -> None:
         require_rights(settings, rights.WORKER)  # it reads the applied migrations too
         (require_migrated if no_migrate else migrate_database)(settings)
         require_keys(settings)
+        if not supervision.is_followed():  # `serve` has tried the port, and a worker that is restarted goes on
+            listeners.require_metrics_ports(settings, ["worker"])
         asyncio.run(worker.main(settings))

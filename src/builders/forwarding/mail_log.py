@@ -20,6 +20,7 @@ from builders.forwarding.log_file import START, Chunk
 from builders.forwarding.log_lines import Entry, Unreadable, read_line
 from builders.forwarding.mail_server import find_host
 from builders.forwarding.records import Position
+from builders.kit.db import demand
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log, metrics, secret_keys, supervision
@@ -128,7 +129,8 @@ async def main(settings: Settings) -> None:
     """Read the log until SIGTERM."""
     if settings.database_url is None or settings.mail_log is None:
         raise RuntimeError("Set BUILDERS_MAIL_LOG and BUILDERS_DATABASE_URL, or start with `builders serve`.")
-    database = Database(settings.database_url.get_secret_value(), settings)
+    few = settings.model_copy(update={"pool_size": demand.MAIL_LOG})
+    database = Database(settings.database_url.get_secret_value(), few)
     await database.open()
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

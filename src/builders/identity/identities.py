@@ -10,7 +10,7 @@ from builders.identity.records import AuditAction, Identity
 from builders.identity.store import accounts as store
 from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
-from builders.kit.process.settings import OidcIssuer
+from builders.kit.process.issuers import OidcIssuer
 from builders.kit.values import clock
 from builders.kit.values.texts import canonical_email
 

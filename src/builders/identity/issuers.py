@@ -15,7 +15,7 @@ from builders.identity.json_web_tokens import PARSE_ERRORS, Claims, TokenRefused
 from builders.kit.http.callers import IssuerUnavailable
 from builders.kit.outbound.client import Outbound, OutboundFailed, Response
 from builders.kit.process import log
-from builders.kit.process.settings import Endpoint, OidcIssuer
+from builders.kit.process.issuers import Endpoint, OidcIssuer
 from builders.kit.values import clock
 
 MAX_AGE_S = 10 * 60

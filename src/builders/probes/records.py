@@ -33,6 +33,13 @@ class Checks:
     outbox: Annotated[Check, doc("Whether events can be written and are dispatched in time.")] = Check(
         status="skipped"
     )
+    worker: Annotated[
+        Check,
+        doc(
+            "Whether a worker responds, on any machine. `degraded`: none has for 30 seconds, and jobs wait; "
+            "`detail` says for how long."
+        ),
+    ] = Check(status="skipped")
     processes: Annotated[
         Check,
         doc(

@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Self
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from builders.kit.db import demand
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher, outbox
+from builders.kit.jobs import workers
 from builders.kit.process import log, parts
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -23,14 +26,13 @@ OUTBOX_S = 0.3
 STUCK = timedelta(minutes=1)  # no event waits this long while a worker runs
 CACHED_S = 3.0
 WRITE_S = 0.5
-CONNECTIONS = 2  # for the check of the database, and that of writes
 STOPPING = Readiness(
     status="not_ready",
     writes=False,
     detail="stopping",
     checks=Checks(),
 )
-_AWAY, _DEGRADED = Check(status="away"), Check(status="degraded")
+_AWAY, _DEGRADED, _SKIPPED = Check(status="away"), Check(status="degraded"), Check(status="skipped")
 _log = log.get_logger()
 _TRIED: Mapping[str, Callable[[Conn], Awaitable[None]]] = {
     "database": store.allocate_page,
@@ -103,7 +105,7 @@ class Prober(AbstractAsyncContextManager["Prober"]):
     def __init__(self, settings: Settings, *, serving: Database) -> None:
         """Check also `serving`, the connections of requests, unless they are all in use."""
         url = "" if settings.database_url is None else settings.database_url.get_secret_value()
-        few = settings.model_copy(update={"pool_size": CONNECTIONS})
+        few = settings.model_copy(update={"pool_size": demand.PROBES})
         self._database = Database(url, few, response_timeout_s=settings.database_answer_timeout_s)
         self._serving = serving
         self._write_check = WriteCheck(self._database)
@@ -130,16 +132,17 @@ class Prober(AbstractAsyncContextManager["Prober"]):
             return STOPPING
         database_check = await _timed(self._ping, limit_s=DATABASE_S)
         is_there = database_check.status == "ok"
-        outbox_check, refused, details = Check(status="skipped"), frozenset[str](), ["database: away"]
+        work, refused, details = _Work(), frozenset[str](), ["database: away"]
         if is_there:
-            (outbox_check, wait), refused = await asyncio.gather(
-                _examine_outbox(self._database), self._write_check.list_refused()
-            )
+            work, refused = await asyncio.gather(_examine_work(self._database), self._write_check.list_refused())
             details = ["ready", *(f"{name}: cannot be written" for name in sorted(refused))]
+        outbox_check = work.outbox
         if "outbox" in refused:
             outbox_check = _DEGRADED
         elif outbox_check == _DEGRADED:
-            details.append(f"outbox: {wait}")
+            details.append(f"outbox: {work.wait}")
+        if work.worker == _DEGRADED:
+            details.append(f"worker: {work.silence}")
         known = parts.load_own()
         troubles = {name: trouble for name, trouble in known.items() if trouble is not None}
         details += [f"{name}: {trouble}" for name, trouble in sorted(troubles.items())]
@@ -150,24 +153,41 @@ class Prober(AbstractAsyncContextManager["Prober"]):
             checks=Checks(
                 database=_DEGRADED if "database" in refused else database_check,
                 outbox=outbox_check,
+                worker=work.worker,
                 processes=_DEGRADED if troubles else Check(status="ok" if known else "skipped"),
             ),
         )
 
 
-async def _examine_outbox(database: Database) -> tuple[Check, str]:
-    """Return the check, and how long the oldest pending event has waited."""
-    ages: list[timedelta] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """The checks of what the worker does, and how long the oldest event waits and no worker has responded."""
+
+    outbox: Check = _SKIPPED
+    worker: Check = _SKIPPED
+    wait: str = ""
+    silence: str = ""
+
+
+async def _examine_work(database: Database) -> _Work:
+    found: list[tuple[timedelta, timedelta | None]] = []
 
     async def measure() -> None:
         async with database.connection() as conn:
-            ages.append(await dispatcher.get_pending_age(conn))
+            found.append((await dispatcher.get_pending_age(conn), await workers.find_silence(conn)))
 
     check = await _timed(measure, limit_s=OUTBOX_S)
-    if check.status != "ok" or not ages:
-        return _DEGRADED, "could not be checked"
-    wait = f"events wait for {round(ages[0].total_seconds())} s"
-    return (check if ages[0] < STUCK else _DEGRADED), wait
+    if check.status != "ok" or not found:
+        return _Work(outbox=_DEGRADED, wait="could not be checked")
+    ((age, silence),) = found
+    is_silent = silence is None or silence > workers.SILENT
+    said = "none runs" if silence is None else f"none responds for {round(silence.total_seconds())} s"
+    return _Work(
+        outbox=check if age < STUCK else _DEGRADED,
+        worker=_DEGRADED if is_silent else check,
+        wait=f"events wait for {round(age.total_seconds())} s",
+        silence=said,
+    )
 
 
 async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float) -> Check:

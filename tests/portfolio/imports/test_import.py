@@ -8,6 +8,7 @@ from builders.kit.sheets.sources import MAX_LINES
 from builders.portfolio.runs.records import WorkKind
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
+from tests.heavy import held_connections
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.imports.make import EXPORT, IMPORT, IMPORTS, JSON_EXPORT, Json, counts, load, ok
 from tests.portfolio.imports.test_jobs import work_on
@@ -315,3 +316,11 @@ async def test_blank_lines_behind_the_last_row_do_not_count(alice: Person) -> No
     content = b"domain,notes\nharbour.com,a\n" + b",\n" * 1_000 + b"lantern.com,b\n" + b",\n" * 120_000
     imported = ok(await alice.post(IMPORT, content=content, headers={"Content-Type": "text/csv"}))
     assert [each["line"] for each in imported["results"]] == [2, 1_003]
+
+
+async def test_an_import_waits_five_seconds_for_a_connection(alice: Person) -> None:
+    async with held_connections(alice.service):
+        refused = await alice.post(IMPORT, json={"domains": ["lantern.com"]})
+    assert code(refused) == (503, "database_busy")
+    assert int(refused.headers["Retry-After"]) > 0
+    ok(await alice.post(IMPORT, json={"domains": ["lantern.com"]}))

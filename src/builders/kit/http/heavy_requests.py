@@ -24,7 +24,7 @@ from starlette.datastructures import State
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from builders.kit.db import connections
+from builders.kit.db import connections, demand
 from builders.kit.db.connections import Database, database
 from builders.kit.errors import Problem, refuses
 from builders.kit.http.deadline import Deadlines, unless_disconnected
@@ -37,7 +37,6 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 
 SWITCH_INTERVAL_S = 0.0005  # between threads; the default of 5 ms delays the main loop after each wait
-POOL_SIZE = 4  # of the database, for all heavy requests of a process
 LARGE_BODY = 16 * 1024  # bytes: about a hundred resources
 RETRY_S = 1
 WAIT_S = 10  # for the other heavy request of the account
@@ -49,7 +48,7 @@ MAX_WAITING = maximums.declare(
     counts="Large requests that wait for another one, in each HTTP process; short ones, such as lists, apart.",
     code="heavy_request_running",
 )
-POOL_TIMEOUT_S = 20  # accounts wait in turn for a connection
+POOL_TIMEOUT_S = 5  # accounts wait in turn for a connection; then 503
 T = TypeVar("T")
 
 
@@ -171,7 +170,7 @@ class HeavyLoop:
         url = self._settings.database_url
         if url is None:
             raise RuntimeError("No database: set BUILDERS_DATABASE_URL.")
-        size = min(POOL_SIZE, self._settings.pool_size)
+        size = min(demand.HEAVY, self._settings.pool_size)
         update = {"pool_size": size, "pool_timeout_s": POOL_TIMEOUT_S}
         settings = self._settings.model_copy(update=update)
         within_s = settings.database_answer_timeout_s

@@ -5,15 +5,13 @@ import re
 from decimal import Decimal
 from email.utils import parseaddr
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
     AliasChoices,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     IPvAnyAddress,
     SecretStr,
@@ -21,7 +19,6 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -35,39 +32,8 @@ from builders.kit.process.hosts import (
     read_selector,
     read_web_address,
 )
+from builders.kit.process.issuers import OidcIssuer, Secret
 from builders.kit.values.money import Money
-from builders.kit.values.texts import visible
-
-Algorithm = Literal["RS256", "ES256", "EdDSA", "PS256"]
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-
-
-def _endpoint(url: str) -> str:
-    """Return the URL if its responses are authentic: by TLS, or from this machine. Raise ValueError."""
-    parts = urlsplit(url)
-    is_near = parts.scheme == "http" and parts.hostname in _LOOPBACK
-    if not (parts.scheme == "https" or is_near) or not parts.hostname or parts.fragment:
-        raise ValueError("write an https address")
-    return url
-
-
-def _address(url: str) -> str:
-    if "?" in _endpoint(url):
-        raise ValueError("write an https address without a query")
-    return url
-
-
-Endpoint = Annotated[str, AfterValidator(_endpoint)]  # a query is a part of it (RFC 6749, 3.1)
-Address = Annotated[str, AfterValidator(_address)]
-
-
-def _not_blank(secret: SecretStr) -> SecretStr:
-    if not visible(secret.get_secret_value().removeprefix("whsec_")):
-        raise ValueError("write the secret, which has visible characters")
-    return secret
-
-
-_Secret = Annotated[SecretStr, AfterValidator(_not_blank)]
 
 
 def _read_amount(value: object) -> object:
@@ -78,40 +44,7 @@ def _read_amount(value: object) -> object:
 _Amount = Annotated[Money, BeforeValidator(_read_amount)]
 
 
-class OidcIssuer(BaseModel):
-    """An issuer whose tokens are accepted, or at which people sign in."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    issuer: Address  # exactly as in the claim `iss`
-    audience: str | None = Field(None, min_length=1)  # which `aud` must contain; None: no tokens are accepted
-    jwks_uri: Endpoint | None = None  # of its keys; None: as in its discovery document
-    algorithms: tuple[Algorithm, ...] = Field(("RS256", "ES256"), min_length=1)
-    sign_up: bool = False  # create an account for an unknown subject with a verified address
-    link_by_email: bool = False  # link a subject to the account that has its address
-    client_id: str | None = Field(None, min_length=1, max_length=500)  # None: people do not sign in there
-    client_secret: _Secret | None = None
-    name: str | None = Field(None, min_length=1, max_length=60, pattern=r"^[^\x00-\x1f\x7f]*$")  # on the button
-
-    @model_validator(mode="after")
-    def _has_a_use(self) -> Self:
-        if (self.client_id is None) != (self.client_secret is None):
-            raise ValueError("write both client_id and client_secret, or neither")
-        if self.client_id is None and self.audience is None:
-            raise ValueError("write an audience, to accept tokens, or a client_id and a client_secret, to sign in")
-        if self.client_id == self.audience:
-            raise ValueError("audience and client_id are equal, so the issuer's ID tokens would be accepted")
-        return self
-
-    @property
-    def label(self) -> str:
-        """Return the name that people see."""
-        return self.name or urlsplit(self.issuer).netloc
-
-
 _ISSUERS = TypeAdapter(tuple[OidcIssuer, ...])
-
-
 _LISTS = (
     "secret_keys",
     "outbound_allow",
@@ -363,10 +296,10 @@ class Settings(BaseSettings):
         description="TrueType or OpenType font for invoices in PDF, for names in any script. Unset: "
         "Helvetica, and characters that it lacks are transliterated to Latin ones.",
     )
-    stripe_key: _Secret | None = Field(
+    stripe_key: Secret | None = Field(
         None, description="Secret key of Stripe, for payment links of invoices. Unset: no payment links."
     )
-    stripe_webhook_secret: _Secret | None = Field(
+    stripe_webhook_secret: Secret | None = Field(
         None, description="Signing secret (`whsec_…`) of Stripe's webhook to `/v1/invoices/stripe`."
     )
     stripe_api_base: _WebAddress = Field(

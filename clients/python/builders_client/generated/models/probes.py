@@ -28,6 +28,8 @@ class ChecksReply(Model):
     """Always `skipped`: the service needs no cache store."""
     outbox: ProbeReply
     """Whether events can be written and are dispatched in time."""
+    worker: ProbeReply
+    """Whether a worker responds, on any machine. `degraded`: none has for 30 seconds, and jobs wait; `detail` says for how long."""
     processes: ProbeReply
     """The processes that one `serve` runs, such as the worker. `degraded`: one keeps ending, does not respond or has not started; `detail` names it. `skipped`: the process runs alone."""
 
