@@ -19,7 +19,7 @@ GROUPS = {
     "tests/docs/test_python_client.py": "demo",
     "tests/docs/test_snippets.py": "demo",
     "tests/examples/": "demo",
-    "tests/deployed/": "demo",
+    "tests/deployed/": "deployed",
     "tests/cli/embedded/": "embedded",
     "tests/citus/": "citus",  # they kill nodes
 }

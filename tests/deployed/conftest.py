@@ -1,23 +1,33 @@
-"""The service that tests/deployed sends requests to: that of BUILDERS_DEPLOYED_URL, else a demo."""
+"""The service that tests/deployed sends requests to: that of BUILDERS_DEPLOYED_URL, else a demo.
+
+The processes of the demo have the roles that `builders roles` makes, and commands that of the operator.
+"""
 
 import json
 import os
 import shlex
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import httpx
 import pytest
 
+from builders.cli.embedded.server import EmbeddedServer
 from builders.identity.records import Preset
 from builders.identity.scopes import CATALOG
+from builders.kit.db.rights import HTTP, OPERATOR, WORKER
+from tests.cli.databases import database_with_roles
+from tests.cli.serving import Serving, builders, data_folder, environment, free_port
 from tests.published import published
+from tests.shared_servers import shared
 
 DOMAINER = {str(each.scope) for each in CATALOG if Preset.DEVELOPER_FULL not in each.presets}
 TIMEOUT_S = 30
+REFUSED = "permission denied"  # in the log of a process without a right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +40,47 @@ class Deployed:
 
 
 @pytest.fixture(scope="module")
-def deployed(request: pytest.FixtureRequest) -> Deployed:
-    """Return the service."""
+def deployed(request: pytest.FixtureRequest) -> Iterator[Deployed]:
+    """Yield the service."""
     if (address := os.environ.get("BUILDERS_DEPLOYED_URL")) is not None:
         command = os.environ.get("BUILDERS_DEPLOYED_COMMAND", "script/builders")
-        return Deployed(address=address, command=command, receiver=os.environ.get("BUILDERS_DEPLOYED_RECEIVER"))
-    demo = request.getfixturevalue("demo")
-    return Deployed(
-        address=demo["http://127.0.0.1:8000"], command=demo["script/builders"], receiver=demo["receiver"]
-    )
+        yield Deployed(address=address, command=command, receiver=os.environ.get("BUILDERS_DEPLOYED_RECEIVER"))
+        return
+    registrars = request.getfixturevalue("registrars")
+    with shared(request, lambda: _under_roles(registrars)) as found:
+        yield found
+
+
+@contextmanager
+def _under_roles(registrars: str) -> Iterator[Deployed]:
+    receiver = f"127.0.0.1:{free_port()}"
+    with ExitStack() as stack:
+        data = stack.enter_context(data_folder())
+        server = stack.enter_context(EmbeddedServer(data, durable=False))
+        roles = stack.enter_context(database_with_roles(server.conninfo))
+        loaded = builders(data, "demo", BUILDERS_DATABASE_URL=roles.owner)
+        assert loaded.returncode == 0, loaded.stderr
+        own = {"BUILDERS_OUTBOUND_ALLOW": f"{registrars},{receiver}"}
+
+        def serve(word: str, process: str) -> Serving:
+            url = roles.of(process)
+            return stack.enter_context(Serving(data, word, "--no-migrate", BUILDERS_DATABASE_URL=url, **own))
+
+        http = serve("--http-only", HTTP)
+        worker = serve("--worker-only", WORKER)
+        http.wait()
+        settings = environment(data, BUILDERS_DATABASE_URL=roles.of(OPERATOR), **own)
+        command = [
+            "env",
+            *(f"{name}={value}" for name, value in settings.items()),
+            sys.executable,
+            "-m",
+            "builders",
+        ]
+        address = f"http://127.0.0.1:{http.port}"
+        yield Deployed(address=address, command=shlex.join(command), receiver=receiver)
+        refused = [line for each in (http, worker) for line in each.log().splitlines() if REFUSED in line]
+        assert refused == []
 
 
 class Person:
