@@ -1,5 +1,9 @@
 """Roles of the database that do not own the tables: what starts under them, and what is said."""
 
+import json
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +12,12 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from builders.kit.db import known_keys, roles as granting
-from builders.kit.db.rights import HTTP, ROLES, WORKER
+from builders.kit.db.rights import HTTP, LOOKUP, OPERATOR, ROLES, WORKER
+from builders.kit.values import clock
 from tests.cli.conftest import Cli
 from tests.cli.databases import Roles, database_with_roles, own_database
-from tests.cli.serving import Serving, builders, data_folder
+from tests.cli.embedded.servers import wait_until
+from tests.cli.serving import Serving, builders, data_folder, environment
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +118,78 @@ def test_a_refused_role_of_the_look_up_server_ends_the_service(roles: Roles, dat
     reason, action = ended.stderr.splitlines()[-2:]
     assert reason.startswith("Error: `lookup` cannot start: The role builders_lookup cannot read aliases_lookups.")
     assert "as the owner: GRANT SELECT ON aliases_lookups" in action
+
+
+def test_the_look_up_server_answers_under_its_own_role(roles: Roles, data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        descriptor = listener.fileno()
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "builders", "lookup", "--fd", str(descriptor)],
+            env=environment(data, BUILDERS_DATABASE_URL=roles.of(LOOKUP)),
+            pass_fds=[descriptor],
+        )
+        try:
+            with socket.create_connection(listener.getsockname(), timeout=20) as asking:
+                asking.sendall(b"30:domain pixel.example-not-known,")
+                assert asking.recv(100) == b"9:NOTFOUND ,"
+        finally:
+            process.terminate()
+            assert process.wait(20) == 0
+
+
+def test_a_service_for_strangers_starts_the_look_up_server(roles: Roles, data: Path) -> None:
+    own = {"BUILDERS_DATABASE_URL": roles.of(HTTP), "BUILDERS_LOOKUP_LISTEN": f"unix:{data.parent}/lookup"}
+    with Serving(data, "--http-only", "--no-migrate", **own) as serving:
+        serving.wait()
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.settimeout(20)
+            wait_until(lambda: asking.connect_ex(f"{data.parent}/lookup") == 0)
+            asking.sendall(b"30:domain pixel.example-not-known,")
+            assert asking.recv(100) == b"9:NOTFOUND ,"
+        assert serving.stop() == 0
+
+
+def test_a_command_prints_what_it_would_grant_and_grants_it(
+    roles: Roles, command: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
+    roles.execute("REVOKE INSERT ON projects FROM builders_worker")
+    plain_environment.setenv("BUILDERS_DATABASE_URL", roles.owner)
+    missing = 'GRANT INSERT ON TABLE "projects" TO "builders_worker"'
+    assert command("roles", "--dry-run").stdout == f"{missing};\n\n"
+    assert json.loads(command("roles", "--json").stdout) == [missing]
+    assert command("roles").stdout == "There is nothing to do.\n"
+
+
+def test_a_command_under_another_role_says_who_runs_it(
+    roles: Roles, command: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_DATABASE_URL", roles.of(OPERATOR))
+    ended = command("roles")
+    assert ended.exit_code == 1
+    assert "lacks the rights of owner_" in ended.stderr
+    assert "Run the command as owner_" in ended.stderr
+
+
+def test_the_embedded_database_has_one_role(command: Cli) -> None:
+    ended = command("roles")
+    assert ended.exit_code == 1
+    assert "The embedded database has one role." in ended.stderr
+
+
+@pytest.mark.parametrize(("process", "others"), [(HTTP, "http"), (WORKER, "worker"), (OPERATOR, "operator")])
+def test_the_doctor_says_which_process_the_role_runs(
+    roles: Roles, command: Cli, plain_environment: pytest.MonkeyPatch, process: str, others: str
+) -> None:
+    roles.execute(known_keys.FORGET)
+    plain_environment.setenv("BUILDERS_DATABASE_URL", roles.of(process))
+    ended = command("doctor")
+    assert ended.exit_code == 0, ended.stdout
+    assert f"The role {ROLES[process]} has the rights of {others}, and not of the owner." in ended.stdout
+    assert ("permission denied for table kit_partitioned" in ended.stdout) is (process == HTTP)
+
+
+def test_the_doctor_names_missing_months(
+    roles: Roles, command: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_DATABASE_URL", roles.of(WORKER))
+    assert f"partitions: Missing: catalog_events_{clock.now():%Y_%m}, " in command("doctor").stdout
