@@ -138,8 +138,9 @@ def test_the_look_up_server_answers_under_its_own_role(roles: Roles, data: Path)
 
 
 def test_a_service_for_strangers_starts_the_look_up_server(roles: Roles, data: Path) -> None:
-    own = {"BUILDERS_DATABASE_URL": roles.of(HTTP), "BUILDERS_LOOKUP_LISTEN": f"unix:{data.parent}/lookup"}
-    with Serving(data, "--http-only", "--no-migrate", **own) as serving:
+    url, place = roles.of(HTTP), f"unix:{data.parent}/lookup"
+    words = ("--http-only", "--no-migrate")
+    with Serving(data, *words, BUILDERS_DATABASE_URL=url, BUILDERS_LOOKUP_LISTEN=place) as serving:
         serving.wait()
         with socket.socket(socket.AF_UNIX) as asking:
             asking.settimeout(20)

@@ -60,16 +60,17 @@ def _under_roles(registrars: str) -> Iterator[Deployed]:
         roles = stack.enter_context(database_with_roles(server.conninfo))
         loaded = builders(data, "demo", BUILDERS_DATABASE_URL=roles.owner)
         assert loaded.returncode == 0, loaded.stderr
-        own = {"BUILDERS_OUTBOUND_ALLOW": f"{registrars},{receiver}"}
+        allowed = f"{registrars},{receiver}"
 
         def serve(word: str, process: str) -> Serving:
-            url = roles.of(process)
-            return stack.enter_context(Serving(data, word, "--no-migrate", BUILDERS_DATABASE_URL=url, **own))
+            url, words = roles.of(process), (word, "--no-migrate")
+            serving = Serving(data, *words, BUILDERS_DATABASE_URL=url, BUILDERS_OUTBOUND_ALLOW=allowed)
+            return stack.enter_context(serving)
 
         http = serve("--http-only", HTTP)
         worker = serve("--worker-only", WORKER)
         http.wait()
-        settings = environment(data, BUILDERS_DATABASE_URL=roles.of(OPERATOR), **own)
+        settings = environment(data, BUILDERS_DATABASE_URL=roles.of(OPERATOR))
         command = [
             "env",
             *(f"{name}={value}" for name, value in settings.items()),

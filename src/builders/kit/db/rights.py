@@ -114,8 +114,8 @@ class Rights:
         if of_owner and not self.has_rights_of_owner:
             raise RightMissing(
                 f"The role {self.role} lacks the rights of {self.owner}, the owner of the tables.",
-                f"Run the command as {self.owner}; or, as an administrator of the database server: "
-                f"GRANT {self.owner} TO {self.role}.",
+                f"Run the command as {self.owner}, and `builders migrate` before the service starts; or, as an "
+                f"administrator of the database server: GRANT {self.owner} TO {self.role}.",
             )
         if (of_owner or self.owner is None) and not self.may_create:
             raise RightMissing(
