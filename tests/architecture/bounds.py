@@ -9,6 +9,7 @@ _THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor", "ProcessPoolEx
 # Files that may start threads, with the reason. Work of a request runs in slices on the second event loop.
 MAY_START_THREADS: Mapping[str, str] = {
     "builders/forwarding/mail_filter.py": "large messages, in a process without requests",
+    "builders/erasure/execution.py": "waits for the disk once, in a job",
     "builders/forwarding/answer_sender.py": "composes messages, in a process without requests",
     "builders/cli/serve.py": "waits for the processes of the service",
     "builders/cli/session.py": "a command of the operator",

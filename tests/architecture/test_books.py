@@ -20,6 +20,7 @@ BOOKS = {
 # Each changes only the invoices that are in one of these states.
 STATES = {
     "open_draft": {"draft"},
+    "erase_buyer": set[str](),
     **{name: {"open", "uncollectible"} for name in ("pay", "void")},
     **{name: {"open"} for name in ("mark_uncollectible", "advance")},
 }
@@ -29,6 +30,8 @@ LATER = {
     *("status", "paid_at", "amount_paid", "payment_method", "payment_reference", "voided_at", "void_reason"),
     *("uncollectible_at", "stage", "counted_from"),
 }
+# An erasure removes what no law demands (decision 0068).
+MAY_CHANGE = {"open_draft": ISSUED, "erase_buyer": {"buyer"}}
 
 
 def wrong_bookings(statement: Statement) -> Iterator[str]:
@@ -45,7 +48,7 @@ def wrong_bookings(statement: Statement) -> Iterator[str]:
                 yield f"{place}: deletes rows of {table}"
             case ast.UpdateStmt():
                 changed = {each.name for each in node.targetList or ()}
-                if table != INVOICES or changed - (ISSUED if name == "open_draft" else LATER):
+                if table != INVOICES or changed - MAY_CHANGE.get(name, LATER):
                     yield f"{place}: changes {', '.join(sorted(changed))} of {table}"
                 elif STATES.get(name) != _states(tree):
                     yield f"{place}: changes invoices in other states"

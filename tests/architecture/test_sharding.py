@@ -18,6 +18,8 @@ from tests.architecture.tenancy import Table
 CHANGES_COPIES = {
     "catalog/store.py:LOAD": "a command of the vendor",
     "catalog/store.py:rank": "a job of each night",
+    "identity/store/accounts.py:begin_erasure": "an erasure",
+    "identity/store/accounts.py:end_erasure": "an erasure",
     "identity/store/accounts.py:CHANGE_EMAIL": "the address of an account",
     "identity/store/accounts.py:INSERT_ACCOUNT": "a new account",
     "identity/store/accounts.py:verify_email": "the address of an account",

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from uuid import UUID
 
 import psycopg
@@ -152,3 +153,28 @@ def test_an_account_is_suspended_and_restored(builders: Cli, account: str) -> No
         f"{account} is restored.",
         f"{account} was not suspended.",
     ]
+
+
+def test_an_account_is_erased_with_a_reason(builders: Cli, account: str, conninfo: str) -> None:
+    assert builders("accounts", "erase", "--account", account).exit_code == 2
+    result = builders("accounts", "erase", "--account", account, "--reason", "request 1712")
+
+    assert (result.exit_code, result.stdout.splitlines()[-1][:30]) == (0, "The worker erases the account ")
+    assert json.loads(builders("accounts", "show", "--account", account, "--json").stderr)["error"]["code"] == (
+        "account_not_found"
+    )
+    with psycopg.connect(conninfo) as conn:
+        found = conn.execute(
+            "SELECT count(*) FROM procrastinate_jobs WHERE task_name = 'erasure.erase'"
+        ).fetchone()
+    assert found == (1,)
+
+
+def test_erasures_of_a_list_are_repeated(builders: Cli, account: str, tmp_path: Path) -> None:
+    shown = json.loads(builders("accounts", "show", "--account", account, "--json").stdout)
+    path = tmp_path / "erasures.txt"
+    path.write_text(f"{shown['id']} 2026-11-26T10:00:00Z\n")
+
+    result = builders("accounts", "erase", "--from-list", path)
+    assert (result.exit_code, result.stdout) == (0, "1 account erased again.\n")
+    assert builders("accounts", "erase", "--from-list", path).stdout == "0 accounts erased again.\n"

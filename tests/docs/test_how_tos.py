@@ -33,6 +33,7 @@ LEFT_OUT = (
     "domains check",
     "aliases export",
     "leads erase",
+    "accounts erase",
     "postfix",
 )
 _COMMAND = re.compile(r"^ {4,}(?:script/)?builders ((?:.*\\\n)*.*)$", re.MULTILINE)

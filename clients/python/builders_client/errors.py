@@ -95,6 +95,12 @@ class AccountSuspended(ForbiddenError):
     code = "account_suspended"
 
 
+class AccountUnsettled(ConflictError):
+    """Something of the account is open."""
+
+    code = "account_unsettled"
+
+
 class AddressNotAllowed(ForbiddenError):
     """The API key does not work from this address."""
 
@@ -1206,6 +1212,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "account_domain_not_found": AccountDomainNotFound,
     "account_not_found": AccountNotFound,
     "account_suspended": AccountSuspended,
+    "account_unsettled": AccountUnsettled,
     "address_not_allowed": AddressNotAllowed,
     "alias_not_found": AliasNotFound,
     "alias_released": AliasReleased,

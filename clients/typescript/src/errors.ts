@@ -91,6 +91,11 @@ export class AccountSuspended extends ForbiddenError {
   declare readonly code: "account_suspended";
 }
 
+/** Something of the account is open. */
+export class AccountUnsettled extends ConflictError {
+  declare readonly code: "account_unsettled";
+}
+
 /** The API key does not work from this address. */
 export class AddressNotAllowed extends ForbiddenError {
   declare readonly code: "address_not_allowed";
@@ -1021,6 +1026,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   account_domain_not_found: AccountDomainNotFound,
   account_not_found: AccountNotFound,
   account_suspended: AccountSuspended,
+  account_unsettled: AccountUnsettled,
   address_not_allowed: AddressNotAllowed,
   alias_not_found: AliasNotFound,
   alias_released: AliasReleased,

@@ -43,6 +43,7 @@ from builders.identity import accounts
 from builders.invoices import invoices
 from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit.callers import Actor
+from builders.kit.db import old_rows
 from builders.kit.db.batches import HISTORY_RETENTION, by_account
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
@@ -57,6 +58,7 @@ from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 
 PRUNE_BATCH = 1000
+old_rows.declare("aliases_quarantines", key="domain, hash", age="until", after=timedelta())
 
 # By the state of the name.
 _REASONS = {"claimed": Reason.TAKEN, "quarantined": Reason.QUARANTINED, "held": Reason.HELD}
@@ -125,6 +127,13 @@ async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, doma
 async def prune_names(conn: Conn) -> int:
     """Delete up to PRUNE_BATCH expired reservations and quarantines; return their number."""
     return await name_store.prune_expired(conn, now=clock.now(), limit=PRUNE_BATCH)
+
+
+async def erase_names(conn: Conn, *, account_id: UUID, until: datetime, limit: int) -> int:
+    """Delete names of an account that is erased, which nobody claims until then; return how many skeletons."""
+    return await name_store.erase(
+        conn, account_id=account_id, live_realm=LIVE, until=until, now=clock.now(), limit=limit
+    )
 
 
 async def prune_aliases(conn: Conn) -> int:

@@ -351,3 +351,9 @@ async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest, 
 async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], limit: int) -> list[str]:
     """Return the first destinations of these aliases that are not confirmed, by address."""
     return await store.list_unconfirmed(conn, account_id=account_id, alias_ids=alias_ids, limit=limit)
+
+
+async def erase_readers(conn: Conn, *, account_id: UUID) -> int:
+    """Forget how often the destinations of an account that is erased were mailed; return their number."""
+    emails = await store.list_emails(conn, account_id=account_id)
+    return await store.delete_readers(conn, emails=emails)

@@ -1,11 +1,13 @@
 """`builders accounts`."""
 
 from dataclasses import asdict
+from typing import TextIO
 
 import click
 
 from builders.cli import commands
 from builders.cli.session import fail, read_keyring
+from builders.erasure import execution
 from builders.identity import accounts as identity_accounts, identities
 from builders.identity.oauth import suspensions
 from builders.identity.records import Account
@@ -102,6 +104,33 @@ async def restore(database: Database, settings: Settings, account: str) -> comma
         done = await suspensions.restore(conn, keyring=keyring, account=found)
     shown = {"account_id": found.id, "restored": done}
     return commands.Output(shown, f"{found.email} {'is restored' if done else 'was not suspended'}.")
+
+
+@accounts.command()
+@click.option("--account", help="Address of the account.")
+@click.option("--reason", help="Why, as the number of the request of its holder; for the log, without an address.")
+@click.option(
+    "--from-list",
+    type=click.File(encoding="utf-8"),
+    help="Repeat the erasures of this file, which a restored backup has not.",
+)
+@commands.works
+async def erase(
+    database: Database, settings: Settings, account: str | None, reason: str | None, from_list: TextIO | None
+) -> commands.Output:
+    """Erase an account with all its rows but issued invoices; a worker does it within minutes. It has no way back.
+
+    Open invoices, promotions and a suspension are settled before. The holder can ask for it in the console.
+    """
+    if from_list is not None:
+        done = await execution.repeat(database, settings=settings, lines=from_list)
+        return commands.Output({"erased": done}, f"{commands.counted(len(done), 'account')} erased again.")
+    if account is None or not (reason or "").strip():
+        raise click.UsageError("Name the account by --account, and the reason by --reason.")
+    async with database.transaction() as conn:
+        found = await identity_accounts.get_account_by_email(conn, email=account)
+        await execution.begin_now(conn, account=found, reason=str(reason))
+    return commands.Output({"account_id": found.id}, f"The worker erases the account {found.id}.")
 
 
 @accounts.command("link")

@@ -9,10 +9,13 @@ from base64 import b64encode
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from builders.aliases import lookups
+from builders.aliases.records import LIVE
 from builders.domains import store, txt_records
 from builders.domains.records import DkimKey
 from builders.domains.verification import Dns
@@ -161,3 +164,17 @@ def _generate() -> tuple[bytes, str]:
 
 def _context(domain: str, selector: str) -> bytes:
     return f"{selector}._domainkey.{domain}".encode()
+
+
+async def erase(conn: Conn, *, account_id: UUID) -> int:
+    """End what an account that is erased holds, with the signing keys of its own domains; return the number."""
+    held = list[str]()
+    count = 0
+    for realm, domain, is_own in await store.list_unreleased(conn, account_id=account_id):
+        if await store.delete_holder(conn, realm=realm, domain=domain, account_id=account_id):
+            count += 1
+            if realm == LIVE:
+                await lookups.let_domain_go(conn, account_id=account_id, domain=domain)
+                held += [domain] if is_own else []
+    await store.delete_keys(conn, domains=held)
+    return count

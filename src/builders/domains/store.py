@@ -148,7 +148,12 @@ list_held = query("""
 delete_holder = query("""
     DELETE FROM domains_holders
     WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
-""").run()
+""").changes()
+list_unreleased = query("""
+    SELECT realm, domain, source <> 'catalog' FROM domains_domains
+    WHERE account_id = %(account_id)s AND status <> 'released'
+""").all(tuple[UUID, str, bool])
+delete_keys = query("DELETE FROM domains_dkim_keys WHERE domain = ANY(%(domains)s::text[])").run()
 # A lease: the domains of a killed worker are due again when it ends.
 list_due = due_rows("domains_domains", by="next_check_at").all(tuple[UUID, UUID])
 claim_due = query(f"""

@@ -102,6 +102,27 @@ async def require_admitted(conn: Conn, *, account_id: UUID) -> None:
         raise AccountSuspended(reason)
 
 
+async def begin_erasure(conn: Conn, *, account_id: UUID) -> None:
+    """Let nothing find the account any more, except by its id where others refer to it."""
+    forget_callers(account_id=account_id)
+    await store.begin_erasure(conn, account_id=account_id, now=clock.now())
+
+
+async def find_erasing(conn: Conn, *, account_id: UUID) -> Account | None:
+    """Return an account whose erasure has begun and not ended."""
+    return await store.find_erasing(conn, account_id=account_id)
+
+
+async def list_erasing(conn: Conn, *, limit: int) -> Sequence[UUID]:
+    """Return accounts whose erasure has begun and not ended."""
+    return [each.id for each in await store.list_erasing(conn, limit=limit)]
+
+
+async def end_erasure(conn: Conn, *, account_id: UUID) -> None:
+    """Replace the address and the name of an account whose other rows are deleted."""
+    await store.end_erasure(conn, account_id=account_id)
+
+
 async def list_accounts(conn: Conn, *, containing: str | None = None, limit: int) -> Sequence[Account]:
     """Return accounts whose address contains the text, newest first; for the operator."""
     return await store.list_accounts(conn, containing=containing and containing.lower(), limit=limit)

@@ -42,6 +42,9 @@ class Preset(StrEnum):
     DEVELOPER_FULL = "developer_full"
 
 
+ERASED = "erased person"  # the address and the name of an erased account
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """One customer, a person or a company; the tenant of every row."""

@@ -201,3 +201,8 @@ async def list_all_invoices(
     return await store.list_all_invoices(
         conn, account_id=selection_parameter(account_id), status=status, limit=limit
     )
+
+
+async def erase_buyer(conn: Conn, *, account_id: UUID) -> int:
+    """Remove from the invoices of an account that is erased what no law demands; return how many had it."""
+    return await store.erase_buyer(conn, account_id=account_id)

@@ -152,6 +152,15 @@ async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Col
         await outbox.publish(conn, MAIL_FORGOTTEN, account_id=account_id, data=data)
 
 
+async def delete_files(conn: Conn, *, account_ids: Sequence[UUID], data_dir: Path) -> int:
+    """Delete the files of the development outbox with messages of these accounts; return their number."""
+    by_id = {UUID(each.stem.split("-")[1]): each for each in await asyncio.to_thread(list_outbox, data_dir)}
+    own = await store.list_own(conn, account_ids=account_ids, ids=by_id)
+    for message_id in own:
+        by_id[message_id].unlink(missing_ok=True)
+    return len(own)
+
+
 async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Message | None:
     """Return a message of the account; kept for 90 days."""
     return await store.find(conn, key=Key(account_id, message_id))

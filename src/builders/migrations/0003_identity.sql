@@ -7,10 +7,49 @@ CREATE TABLE identity_accounts (
     name text NOT NULL,
     email_verified_at timestamptz,
     email_changed_at timestamptz, -- null: it is the first address
+    erased_at timestamptz, -- when its erasure began; at its end its address and name are the text "erased person"
     created_at timestamptz NOT NULL
 );
-CREATE UNIQUE INDEX identity_accounts_by_email ON identity_accounts (email) WHERE sandbox_of IS NULL;
+CREATE UNIQUE INDEX identity_accounts_by_email ON identity_accounts (email)
+    WHERE sandbox_of IS NULL AND erased_at IS NULL;
+CREATE INDEX identity_accounts_erasing ON identity_accounts (id)
+    WHERE erased_at IS NOT NULL AND email <> 'erased person';
 CREATE UNIQUE INDEX identity_accounts_one_sandbox ON identity_accounts (sandbox_of) WHERE sandbox_of IS NOT NULL;
+
+-- Deletes rows of an account whose erasure has begun, up to a number (null: all), and returns how many. With the rights of
+-- the owner, because no role may delete what is booked or audited; invoices of a real account stay.
+CREATE FUNCTION identity_erase(place text, owner text, erased uuid, most int) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    key text := (
+        SELECT string_agg(format('%I', attname), ', ' ORDER BY part.place)
+        FROM pg_index, unnest(indkey) WITH ORDINALITY AS part (number, place), pg_attribute
+        WHERE indrelid = to_regclass(identity_erase.place) AND indisprimary
+          AND attrelid = indrelid AND attnum = part.number
+    );
+    gone int;
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM identity_accounts AS account
+        WHERE account.id = erased AND erased_at IS NOT NULL AND (sandbox_of IS NOT NULL OR identity_erase.place NOT IN (
+            'invoices_credit', 'invoices_invoices', 'invoices_line_credits', 'invoices_lines', 'invoices_numbers',
+            'invoices_payments'
+        ))
+    ) OR owner NOT IN ('account_id', 'member_id', 'decider_id', 'portfolio_id') OR key IS NULL THEN
+        RAISE 'rows of % that belong to % are not erased', place, erased;
+    END IF;
+    EXECUTE format(
+        'DELETE FROM %1$I WHERE %2$I = $1 AND (%3$s) IN (SELECT %3$s FROM %1$I WHERE %2$I = $1 LIMIT $2)',
+        place, owner, key
+    ) USING erased, most;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    RETURN gone;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION identity_erase FROM PUBLIC;
+DO $$ BEGIN
+    EXECUTE format('ALTER FUNCTION identity_erase SET search_path = %I, pg_temp', current_schema());
+END $$;
 
 -- A row for each real account: what is locked in its requests is with its rows, while accounts are copied to each node.
 CREATE TABLE identity_people (

@@ -27,6 +27,19 @@ CREATE TABLE aliases_skeletons (
     PRIMARY KEY (realm, domain, skeleton)
 );
 
+-- Names of erased accounts, which nobody claims until then: hashes of domain and skeleton, keyed by the salt.
+CREATE TABLE aliases_quarantines (
+    domain text NOT NULL, -- A-label
+    hash bytea NOT NULL,
+    until timestamptz NOT NULL,
+    PRIMARY KEY (domain, hash)
+);
+CREATE INDEX aliases_quarantines_by_age ON aliases_quarantines (until);
+CREATE TABLE aliases_salts (
+    salt bytea PRIMARY KEY -- one row
+);
+INSERT INTO aliases_salts SELECT decode(md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), 'hex');
+
 CREATE SEQUENCE aliases_serial;
 CREATE TABLE aliases (
     account_id uuid NOT NULL,

@@ -329,6 +329,10 @@ count_open = query("""
            (SELECT count(*) FROM plans_promotions
             WHERE account_id = %(account_id)s AND status = 'running') AS promotions_running
 """).only(tuple[int, int])
+list_unfinished = query("""
+    SELECT id FROM plans_promotions
+    WHERE account_id = %(account_id)s AND status IN ('waiting', 'running') ORDER BY id LIMIT %(limit)s
+""").scalars(UUID)
 list_abandoned = due_rows("plans_promotions", by="started_at", at="before", only="status = 'running'").all(
     tuple[UUID, UUID]
 )

@@ -408,3 +408,7 @@ record_bounce = query("""
 
 def _keys(found: Sequence[WaitingDestination | DueConfirmation]) -> dict[str, list[object]]:
     return {"account_ids": [each.account_id for each in found], "emails": [each.email for each in found]}
+
+
+list_emails = query("SELECT email FROM aliases_destinations WHERE account_id = %(account_id)s").scalars(str)
+delete_readers = query("DELETE FROM aliases_readers WHERE email = ANY(%(emails)s::text[])").count()

@@ -31,13 +31,14 @@ class NameConflict:
     key: str
     state: str | None  # claimed, quarantined or held; None if only the skeleton is in use
     until: datetime | None
-    account_id: UUID  # that has the name, else the skeleton
+    account_id: UUID  # that has the name, else the skeleton; of an erased account, that of nobody
 
 
-# Two rules make a name unavailable:
+# Three rules make a name unavailable:
 # - An account has it. An expired reservation or quarantine does not count, though its row exists until it is
 #   pruned.
 # - An account has names with its skeleton, more than are expired.
+# - It was a name of an erased account, or is confusable with one, and its quarantine has not ended.
 # One name has a separate statement: each keeps its own generic plan, and planning costs more than execution.
 FIND_CONFLICT = """
     SELECT domain, key, state, until, account_id FROM aliases_names
@@ -48,6 +49,14 @@ FIND_CONFLICT = """
         SELECT count(*) FROM aliases_names
         WHERE realm = %(realm)s AND domain = %(domains)s AND skeleton = %(skeletons)s AND until <= %(now)s
     )
+    UNION ALL
+    SELECT erased.domain, %(keys)s::text, 'quarantined', erased.until, 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+    FROM aliases_salts AS salts JOIN aliases_quarantines AS erased
+      ON erased.hash = sha256(
+             salts.salt || decode(md5(%(domains)s::text || ' ' || %(skeletons)s::text), 'hex')
+         )
+    WHERE erased.domain = %(domains)s AND erased.until > %(now)s
+      AND %(realm)s::uuid = '00000000-0000-0000-0000-000000000000'
 """
 # Names as lines of a text: for fifty names, psycopg takes ten times as long to write arrays.
 _WANTED = """
@@ -72,6 +81,13 @@ LIST_CONFLICTS = f"""
     WHERE skeleton.domain = ANY(%(shards)s::text[])
     GROUP BY skeleton.domain, wanted.key, skeleton.account_id, skeleton.names
     HAVING skeleton.names > count(expired.key)
+    UNION ALL
+    SELECT erased.domain, wanted.key, 'quarantined', erased.until, 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+    FROM {_WANTED} CROSS JOIN aliases_salts AS salts JOIN aliases_quarantines AS erased
+      ON erased.domain = wanted.domain
+     AND erased.hash = sha256(salts.salt || decode(md5(wanted.domain || ' ' || wanted.skeleton), 'hex'))
+    WHERE erased.domain = ANY(%(shards)s::text[]) AND erased.until > %(now)s
+      AND %(realm)s::uuid = '00000000-0000-0000-0000-000000000000'
 """
 
 # A name changes only under the lock of its skeleton; skeletons are locked in one order, which excludes deadlocks.
@@ -135,7 +151,13 @@ TAKE = """
         FROM aliases_names AS other
         WHERE other.realm = %(realm)s AND other.domain = %(domain)s AND other.key = wanted.key LIMIT 1
     ) AS found ON true
-    WHERE found.is_taken IS NOT TRUE
+    WHERE found.is_taken IS NOT TRUE AND NOT EXISTS (
+        SELECT FROM aliases_quarantines AS erased, aliases_salts AS salts
+        WHERE %(realm)s::uuid = '00000000-0000-0000-0000-000000000000' AND erased.domain = %(domain)s::text
+          AND erased.hash = sha256(
+                  salts.salt || decode(md5(%(domain)s::text || ' ' || wanted.skeleton), 'hex')
+              )
+    )
     ON CONFLICT (realm, domain, key) DO UPDATE
     -- A reservation does not shorten a quarantine: if no claim follows, the quarantine continues.
     SET alias_id = CASE WHEN name.until > excluded.until THEN name.alias_id ELSE excluded.alias_id END,
@@ -216,6 +238,27 @@ lock_unclaimed = query("""
         SELECT skeleton FROM aliases_names
         WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s AND state <> 'claimed'
     ) ORDER BY skeleton FOR UPDATE
+""").run()
+# The names of an account that is erased: their skeletons are locked, then they expire, and leave a hash.
+list_of_account = query("""
+    SELECT DISTINCT realm, domain, skeleton FROM aliases_names WHERE account_id = %(account_id)s LIMIT %(limit)s
+""").all(tuple[UUID, str, str])
+lock_of_account = query("""
+    SELECT skeleton FROM aliases_skeletons
+    WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton = ANY(%(skeletons)s::text[])
+    ORDER BY skeleton FOR UPDATE
+""").scalars(str)
+quarantine_erased = query("""
+    INSERT INTO aliases_quarantines AS erased (domain, hash, until)
+    SELECT %(domain)s::text, sha256(salts.salt || decode(md5(%(domain)s::text || ' ' || gone.skeleton), 'hex')),
+           %(until)s::timestamptz
+    FROM unnest(%(skeletons)s::text[]) AS gone (skeleton), aliases_salts AS salts
+    ON CONFLICT (domain, hash) DO UPDATE SET until = greatest(erased.until, excluded.until)
+""").run()
+expire_of_account = query("""
+    UPDATE aliases_names SET state = 'quarantined', until = %(now)s
+    WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton = ANY(%(skeletons)s::text[])
+      AND account_id = %(account_id)s
 """).run()
 # An expired name is available, and pruned later.
 expire_unclaimed = query("""
@@ -335,3 +378,19 @@ def _by_domain(wanted: Iterable[AnyName]) -> list[tuple[str, list[AnyName]]]:
 def _columns(wanted: Iterable[object], *names: str) -> dict[str, list[Any]]:
     """Return the parameters that are lists, such as `keys`."""
     return {f"{name}s": column for name, column in columns(wanted, *names).items()}
+
+
+async def erase(
+    conn: Conn, *, account_id: UUID, live_realm: UUID, until: datetime, now: datetime, limit: int
+) -> int:
+    """Delete up to `limit` skeletons of an account with their names; their hashes stay until then."""
+    found = sorted(await list_of_account(conn, account_id=account_id, limit=limit))
+    for (realm, domain), names in groupby(found, itemgetter(0, 1)):
+        row = {"realm": realm, "domain": domain, "skeletons": [skeleton for *_, skeleton in names]}
+        await lock_of_account(conn, **row)
+        if realm == live_realm:
+            await quarantine_erased(conn, domain=domain, skeletons=row["skeletons"], until=until)
+        await expire_of_account(conn, **row, account_id=account_id, now=now)
+        await conn.execute(DELETE_EXPIRED, {**row, "now": now})
+        await conn.execute(DELETE_UNUSED_SKELETONS, row)
+    return len(found)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 
-from builders.identity.records import Account, Identity
+from builders.identity.records import ERASED, Account, Identity
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 
@@ -15,7 +15,7 @@ INSERT_ACCOUNT = """
     WITH account AS (
         INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
         VALUES (%(id)s, NULL, %(email)s, %(name)s, %(email_verified_at)s, %(created_at)s)
-        ON CONFLICT (email) WHERE sandbox_of IS NULL DO NOTHING
+        ON CONFLICT (email) WHERE sandbox_of IS NULL AND erased_at IS NULL DO NOTHING
         RETURNING *
     )
     INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
@@ -26,11 +26,12 @@ COLUMNS = """
     account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
     account.created_at, account.email_changed_at
 """
-SELECT = f"""
+_ANY = f"""
     SELECT {COLUMNS}
     FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
     WHERE account.sandbox_of IS NULL
 """
+SELECT = f"{_ANY} AND account.erased_at IS NULL"
 CHANGE_EMAIL = """
     UPDATE identity_accounts SET email = %(email)s, email_verified_at = %(now)s, email_changed_at = %(now)s
     WHERE id = %(account_id)s OR sandbox_of = %(account_id)s
@@ -52,8 +53,9 @@ list_accounts = query(f"""
       AND (%(containing)s::text IS NULL OR strpos(account.email, %(containing)s::text) > 0)
     ORDER BY account.id DESC LIMIT %(limit)s
 """).unprepared.all(Account)
+# Also erased ones, whose rows say so in the place of a name.
 list_accounts_by_id = query(f"""
-    {SELECT} AND account.id = ANY(%(account_ids)s::uuid[])
+    {_ANY} AND account.id = ANY(%(account_ids)s::uuid[])
 """).keyed(Account, by=lambda row: row.id)
 # False if it is not the account's, or is already verified.
 # The sandbox account has the same address.
@@ -74,6 +76,18 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str, now: datetim
     return True
 
 
+begin_erasure = query("""
+    UPDATE identity_accounts SET erased_at = coalesce(erased_at, %(now)s)
+    WHERE id = %(account_id)s OR sandbox_of = %(account_id)s
+""").run()
+_ERASING = f"{_ANY} AND account.erased_at IS NOT NULL AND account.email <> 'erased person'"
+find_erasing = query(f"{_ERASING} AND account.id = %(account_id)s").one(Account)
+list_erasing = query(f"{_ERASING} ORDER BY account.id LIMIT %(limit)s").all(Account)
+end_erasure = query("""
+    UPDATE identity_accounts
+    SET email = %(erased)s, name = %(erased)s, email_verified_at = NULL, email_changed_at = NULL
+    WHERE (id = %(account_id)s OR sandbox_of = %(account_id)s) AND erased_at IS NOT NULL
+""").run(erased=ERASED)
 lock_needs_person = query("""
     SELECT needs_person FROM identity_people WHERE account_id = %(account_id)s FOR NO KEY UPDATE
 """).scalar(bool)
@@ -89,7 +103,7 @@ find_linked_account = query(f"""
     FROM identity_identities AS identity
     JOIN identity_accounts AS account ON account.id = identity.account_id
     JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
-    WHERE identity.issuer = %(issuer)s AND identity.subject = %(subject)s
+    WHERE identity.issuer = %(issuer)s AND identity.subject = %(subject)s AND account.erased_at IS NULL
 """).one(Account)
 insert_identity = query("""
     INSERT INTO identity_identities (issuer, subject, account_id, by_email, created_at)

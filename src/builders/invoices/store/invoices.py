@@ -346,3 +346,9 @@ insert_credits = query("""
     SELECT %(account_id)s, line_id, %(invoice_id)s, %(credit_id)s, %(now)s
     FROM unnest(%(line_ids)s::uuid[]) AS line (line_id)
 """).run()
+
+# Tax law demands the name and the postal address of the buyer (Directive 2006/112/EC, article 226), no more.
+erase_buyer = query("""
+    UPDATE invoices_invoices SET buyer = buyer - 'email'
+    WHERE account_id = %(account_id)s AND buyer ? 'email'
+""").count()

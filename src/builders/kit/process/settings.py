@@ -149,6 +149,9 @@ class Settings(BaseSettings):
     )
     worker_slice_s: float = Field(1.0, ge=0, le=60, description="Seconds of a long job before it is queued again.")
     quarantine_days: int = Field(90, ge=0, le=3650, description="Days of quarantine after a name is released.")
+    erased_name_days: int = Field(
+        365, ge=365, le=3650, description="Days in which nobody can claim the names of an erased account."
+    )
     cooling_off_hours: int = Field(
         24,
         ge=0,

@@ -319,3 +319,8 @@ def _stale(drifted: Sequence[Finding]) -> PlanStale:
         "The live state has changed since the plan was made.",
         changed=[{"address": each.address, "code": each.code, "message": each.message} for each in drifted],
     )
+
+
+async def list_unfinished(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[UUID]:
+    """Return promotions of the account that run, or wait for an approval."""
+    return await store.list_unfinished(conn, account_id=account_id, limit=limit)

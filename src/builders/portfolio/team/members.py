@@ -474,3 +474,16 @@ async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) ->
 
 def _event_data(invitation: Invite) -> InviteData:
     return InviteData(id=invitation.id, email=addresses.mask(invitation.email), role=invitation.role)
+
+
+async def erase(conn: Conn, *, account_id: UUID, email: str) -> int:
+    """End the memberships and the invitations of an account that is erased; return their number.
+
+    Publish portfolio.team.member_removed for the teams, which know the account by its id alone.
+    """
+    memberships = await _list_memberships(conn, account_id)
+    for each in memberships:
+        await store.delete_member(conn, account_id=each.portfolio_id, member_id=account_id)
+        data = MemberData(account_id=account_id, role=each.role)
+        await outbox.publish(conn, TEAM_MEMBER_REMOVED, account_id=each.portfolio_id, data=data)
+    return len(memberships) + await store.erase_invites(conn, email=email, now=clock.now())

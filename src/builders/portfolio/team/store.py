@@ -109,6 +109,12 @@ delete_member = query("""
 """).run()
 
 
+erase_invites = query("""
+    UPDATE portfolio_team_invites SET email = 'erased person', ended_at = coalesce(ended_at, %(now)s)
+    WHERE email = %(email)s
+""").count()
+
+
 # A pending invitation to the same address is renewed; the token of the old one is replaced.
 upsert_invite = query(f"""
     WITH invite AS (

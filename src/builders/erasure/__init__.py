@@ -1,0 +1,1 @@
+"""Erasure of accounts: requested by a person and confirmed by deciders, or by the operator, and done by a job."""
