@@ -299,7 +299,11 @@ def tables(conninfo: str) -> str:
 
 def _declared() -> Iterator[tuple[str, Mapping[str, str]]]:
     """Return each table in the order of the migrations, with comments by column; its own has the key ''."""
-    for text in (migrations.CREATE_TABLE, *(each.text for each in migrations.list_migrations())):
+    for text in (
+        migrations.CREATE_TABLE,
+        migrations.CREATE_RELEASES,
+        *(each.text for each in migrations.list_migrations()),
+    ):
         name, notes, above = "", dict[str, str](), list[str]()
         for line in text.splitlines():
             if line.strip().startswith("--"):

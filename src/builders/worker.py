@@ -7,14 +7,14 @@ from contextlib import suppress
 import builders
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher
-from builders.kit.jobs import queue, worker_metrics
+from builders.kit.jobs import backfills, queue, worker_metrics
 from builders.kit.process import log, supervision
 from builders.kit.process.discovery import load_modules
 from builders.kit.process.settings import Settings
 from builders.webhooks import jobs as webhooks_jobs
 
 # The import of a module declares its jobs.
-JOBS = [queue, dispatcher, *load_modules(builders, "jobs").values()]
+JOBS = [queue, backfills, dispatcher, *load_modules(builders, "jobs").values()]
 
 # Jobs and deliveries have 20 s to end; a supervisor kills after 30 s.
 STOP_TIMEOUT_S = 28.0

@@ -55,7 +55,6 @@ ALLOWED = {
         "counts what each package records on domains",
     ),
     f"{EXPIRING} portfolio_renewals_decisions": "a filter",
-    "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "decides whether to create the queue",
     "builders/kit/db/old_rows.py:STATEMENTS": "deletes old rows of all accounts",
     "builders/kit/db/queries.py:FINDERS": "finds rows of all accounts",
     "builders/kit/events/dispatcher.py:_list_pending": "events of all accounts are dispatched in one batch",

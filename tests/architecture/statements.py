@@ -51,6 +51,7 @@ MAY_SEND = {
     "builders/kit/db/queries.py self.text": "the text of a query, which `statements` reads from its module",
     "builders/kit/db/migrations.py tables.encode()": "the tables of a migration file",
     "builders/kit/db/migrations.py keys.encode()": "the foreign keys of a migration file",
+    "builders/kit/db/indexes.py statement.encode()": "a statement of a migration file",
     "builders/kit/db/distribution.py statement.encode()": "a step, which `--dry-run` prints",
     "builders/kit/db/partitions.py counts": "composed in `read_months` for each default partition",
     "builders/kit/db/roles.py step": "a statement of a plan, composed of names and of the words of `roles.WORDS`",

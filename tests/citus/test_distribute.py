@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from builders.kit.db import distribution, migrations, placement
-from builders.kit.db.migrations import Migration
+from builders.kit.db.migration_files import Migration
 from builders.kit.values import ids
 from tests.citus import cluster
 from tests.citus.cluster import LIMITS
@@ -137,7 +137,9 @@ def test_a_worker_node_is_refused(
 
 LATER = Migration(
     "9999_projects.sql",
-    """
+    """-- works with: 1.0.0
+-- run: before
+
     CREATE TABLE projects_notes (
         account_id uuid NOT NULL REFERENCES identity_accounts, id uuid NOT NULL, project_id uuid NOT NULL,
         PRIMARY KEY (account_id, id)

@@ -264,7 +264,7 @@ def test_the_owner_is_told_of_roles_except_in_the_embedded_database(*, is_own: b
 
 def test_many_pending_migrations_are_summarised(running: str) -> None:
     with psycopg.connect(running, autocommit=True) as conn:
-        conn.execute("DROP TABLE IF EXISTS kit_migrations")
+        conn.execute("DROP TABLE IF EXISTS kit_migrations, kit_releases")
     found = _find(doctor.check_database(running), "migrations")
 
     names = migrations.list_pending(running)

@@ -16,6 +16,7 @@ from builders.cli.embedded import directory
 from builders.kit.db import migrations
 from tests.cli.conftest import Cli
 from tests.cli.databases import own_database
+from tests.kit.db.files import make_file
 
 
 @pytest.fixture
@@ -42,6 +43,56 @@ def test_migrations_are_applied_once(command: Cli, empty: str) -> None:
     assert second.stdout == "The database is up to date.\n"
     assert json.loads(third.stdout) == []
     assert migrations.list_pending(empty) == []
+
+
+def test_a_plan_is_printed_and_nothing_is_applied(
+    command: Cli, empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("migrate")
+    later = make_file("0099_later.sql", "ALTER TABLE projects ADD colour text", run="after")
+    files = [*migrations.list_migrations(), later]
+    monkeypatch.setattr(migrations, "list_migrations", lambda: files)
+
+    shown, read = command("migrate", "--plan"), json.loads(command("migrate", "--plan", "--json").stdout)
+
+    assert shown.stdout.splitlines()[:3] == [
+        "0099_later.sql: after the start, in a transaction; works with 1.0.0 or newer",
+        "    ALTER TABLE projects ADD colour text",
+        "        ACCESS EXCLUSIVE on projects: readers and writers wait for a moment",
+    ]
+    assert [(each["name"], each["run"], each["locks"][0]["table"]) for each in read] == [
+        ("0099_later.sql", "after", "projects")
+    ]
+    assert migrations.list_pending(empty) == ["0099_later.sql"]
+
+
+@pytest.mark.usefixtures("empty")
+def test_files_that_run_after_the_start_are_named_and_applied_on_request(
+    command: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("migrate")
+    files = [*migrations.list_migrations(), make_file("0099_later.sql", "CREATE TABLE later ()", run="after")]
+    monkeypatch.setattr(migrations, "list_migrations", lambda: files)
+
+    assert "1 run after the start of this release, by `builders migrate --after`." in command("migrate").stdout
+    checked = found(command("doctor", "--json").stdout)["migrations"]
+    assert (checked["ok"], checked["detail"]) == (True, "1 wait until only processes of this release run.")
+    assert command("migrate", "--after").stdout == "applied 0099_later.sql\n"
+
+
+@pytest.mark.usefixtures("empty")
+@pytest.mark.parametrize("words", [("accounts", "list"), ("serve", "--port", "0"), ("worker",)])
+def test_a_command_does_not_migrate_a_database_of_another_release(
+    command: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    command("migrate")
+    files = [*migrations.list_migrations(), make_file("0099_later.sql", "CREATE TABLE later ()")]
+    monkeypatch.setattr(migrations, "list_migrations", lambda: files)
+
+    result = command(*words)
+
+    assert result.exit_code == 1
+    assert "1 migrations are pending.\nRun `builders migrate`, then start this release." in result.stderr
 
 
 def test_a_database_of_other_migrations_is_refused(command: Cli, empty: str) -> None:
@@ -183,7 +234,7 @@ def test_serve_refuses_pending_migrations_on_request(command: Cli, empty: str) -
 
     result = command("serve", "--no-migrate", "--port", "0")
 
-    assert (result.exit_code, "Apply them by `builders migrate`." in result.stderr) == (1, True)
+    assert (result.exit_code, "Run `builders migrate`, then start this release." in result.stderr) == (1, True)
 
 
 def test_the_doctor_names_the_newest_exchange_rates(

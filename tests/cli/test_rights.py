@@ -89,7 +89,7 @@ def test_a_member_of_the_role_of_a_process_runs_it(roles: Roles, data: Path) -> 
 
 def test_pending_migrations_need_the_rights_of_the_owner(roles: Roles, data: Path) -> None:
     roles.execute("UPDATE kit_migrations SET name = '~' || name WHERE name = '0001_kit.sql'")
-    reason, _ = refused(data, "serve", "--http-only", "--port", "0", url=roles.of(HTTP))
+    reason, _ = refused(data, "migrate", url=roles.of(HTTP))
     roles.execute("UPDATE kit_migrations SET name = '0001_kit.sql' WHERE name = '~0001_kit.sql'")
     assert reason.endswith(", the owner of the tables.")
 

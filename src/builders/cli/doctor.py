@@ -16,6 +16,7 @@ from builders.cli.embedded import directory
 from builders.cli.embedded.server import EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import migrations, rights, sessions
+from builders.kit.db.migration_files import MigrationError
 from builders.kit.db.migrations import NEWEST_SERVER, OLDEST_SERVER
 from builders.kit.db.sessions import Sharing
 from builders.kit.process.settings import Settings
@@ -243,16 +244,22 @@ def _check_rights(found: rights.Rights, *, is_own: bool) -> Finding:
 
 def _check_migrations(conninfo: str) -> Finding:
     try:
-        names = migrations.list_pending(conninfo)
-    except migrations.MigrationError as error:
+        state = migrations.read(conninfo)
+        state.require_new_enough()
+    except MigrationError as error:
         return _failed("migrations", error.reason, error.next_action)
     except psycopg.Error as error:
         detail = f"Cannot determine the applied migrations: {' '.join(str(error).split())}"
         return _failed("migrations", detail, "Correct the error and run the check again.")
-    if not names:
+    names = [each.name for each in (state.before if state.release else state.pending)]
+    if not state.pending:
         return _passed("migrations", "All migrations are applied.")
+    if not names:
+        detail = f"{len(state.pending)} wait until only processes of this release run."
+        action = "Then run `builders migrate --after`."
+        return Finding(check="migrations", ok=True, detail=detail, next_action=action)
     listed = ", ".join(names) if len(names) <= MAX_LISTED_NAMES else f"{names[0]} to {names[-1]}"
-    return _failed("migrations", f"{len(names)} pending: {listed}.", "Run `builders migrate` or `builders serve`.")
+    return _failed("migrations", f"{len(names)} pending: {listed}.", "Run `builders migrate`.")
 
 
 def _is_malformed(conninfo: str) -> bool:

@@ -1,6 +1,7 @@
 """`builders migrate`, `builders doctor`, `builders secrets`."""
 
 import asyncio
+from dataclasses import asdict
 from datetime import date, timedelta
 from functools import partial
 
@@ -14,7 +15,16 @@ from builders.cli.doctor import Finding
 from builders.cli.session import connected, fail, migrate_database, on_database, read_keyring, read_settings
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, role
-from builders.kit.db import demand, distribution, known_keys, partitions, roles, sessions
+from builders.kit.db import (
+    demand,
+    distribution,
+    known_keys,
+    migration_plans,
+    migrations,
+    partitions,
+    roles,
+    sessions,
+)
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
@@ -29,12 +39,25 @@ MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank pauses for up to 
 
 
 @click.command("migrate")
+@click.option("--after", is_flag=True, help="Apply those that wait until only processes of this release run.")
+@click.option("--plan", is_flag=True, help="Print what would run, and which locks it takes; apply nothing.")
 @json_option
-def migrate_command(*, as_json: bool) -> None:
-    """Apply the pending migrations."""
+def migrate_command(*, after: bool, plan: bool, as_json: bool) -> None:
+    """Apply the migrations that run before the processes of this release start.
+
+    Then restart the service, and apply the others with --after. A second run continues one that was ended.
+    """
     with connected(read_settings(), migrated=False) as settings:
-        applied = migrate_database(settings)
+        if plan:
+            steps = migration_plans.describe(on_database(settings, migrations.read).pending)
+            text = "\n".join(map(migration_plans.render, steps)) or "Nothing is pending."
+            show([asdict(each) for each in steps], as_json=as_json, text=f"{text}\n{migration_plans.PATIENCE}")
+            return
+        applied = migrate_database(settings, after=after)
+        left = on_database(settings, migrations.list_pending)
     text = "\n".join(f"applied {name}" for name in applied) or "The database is up to date."
+    if left and not after:
+        text += f"\n{len(left)} run after the start of this release, by `builders migrate --after`."
     show(applied, as_json=as_json, text=text)
 
 

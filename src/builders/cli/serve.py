@@ -25,9 +25,9 @@ from builders.cli.session import (
     connected,
     conninfo_of,
     fail,
-    migrate_database,
     note,
     on_database,
+    prepare_database,
     read_settings,
     require_keys,
     require_migrated,
@@ -56,7 +56,7 @@ _CONNECT_TO = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound
 @click.option("--demo", is_flag=True, help="Load the demo catalog, accounts and portfolio on the first start.")
 @click.option("--http-only", is_flag=True, help="Run no worker; another machine runs it.")
 @click.option("--worker-only", is_flag=True, help="Run only the worker, and the reader of the mail log.")
-@click.option("--no-migrate", is_flag=True, help="Refuse to start while migrations are pending.")
+@click.option("--no-migrate", is_flag=True, help="Refuse to start on an empty database.")
 def serve(
     host: str | None,
     port: int | None,
@@ -67,7 +67,9 @@ def serve(
     worker_only: bool,
     no_migrate: bool,
 ) -> None:
-    """Start the database, apply migrations, and run HTTP and the worker. Press Ctrl-C to stop it.
+    """Start the database, and run HTTP and the worker. Press Ctrl-C to stop it.
+
+    An empty database gets the tables; one of another release is changed by `builders migrate` alone.
 
     SIGUSR1 replaces the processes one after the other, without a failed request.
     """
@@ -81,7 +83,7 @@ def serve(
         if listener is not None:
             settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         parts_file = PartsFile()
-        start = _prepared(settings, processes, migrates=not no_migrate, parts_path=parts_file.path)
+        start = _prepared(settings, processes, creates=not no_migrate, parts_path=parts_file.path)
         ready = stack.enter_context(start)
         environment = {**os.environ, **_environment(ready)}
         keys = _load_demo(environment) if demo else ""
@@ -105,9 +107,9 @@ def serve(
 
 @contextmanager
 def _prepared(
-    settings: Settings, processes: Sequence[str], *, migrates: bool, parts_path: str
+    settings: Settings, processes: Sequence[str], *, creates: bool, parts_path: str
 ) -> Iterator[Settings]:
-    """Start the database, and bring it to this version for the processes; yield settings with it."""
+    """Start the database, and require that of this release for the processes; yield settings with it."""
     if settings.database_url is None:
         note(f"Starting PostgreSQL in {settings.data_dir} ...")
     with (
@@ -117,7 +119,7 @@ def _prepared(
     ):
         note("Preparing the database ...")
         require_rights(ready, *processes)  # it reads the applied migrations too
-        (migrate_database if migrates else require_migrated)(ready)
+        (prepare_database if creates else require_migrated)(ready)
         require_keys(ready)  # before children could create the keys concurrently
         yield ready
 
@@ -144,7 +146,7 @@ def _serving(command: str, name: str, listener: socket.socket, *, reports: bool 
 
 
 def _list_workers(settings: Settings) -> list[Program]:
-    worker = Program(name="worker", command=[*BUILDERS, "worker", "--no-migrate"])  # the parent has migrated
+    worker = Program(name="worker", command=[*BUILDERS, "worker", "--no-migrate"])  # the parent has checked it
     mail_log = Program(name="mail-log", command=[*BUILDERS, "mail-log"])
     return [worker] if settings.mail_log is None else [worker, mail_log]
 

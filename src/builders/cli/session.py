@@ -19,6 +19,7 @@ from builders.cli import doctor
 from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import distribution, known_keys, migrations, rights, roles, sessions
+from builders.kit.db.migration_files import MigrationError
 from builders.kit.process import log, names, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -26,7 +27,7 @@ from builders.kit.process.settings import Settings
 T = TypeVar("T")
 
 REFUSALS = (
-    *(migrations.MigrationError, rights.RightMissing, distribution.CannotDistribute),
+    *(MigrationError, rights.RightMissing, distribution.CannotDistribute),
     known_keys.OtherKeys,
 )
 
@@ -91,14 +92,15 @@ def conninfo_of(settings: Settings) -> str:
 def connected(settings: Settings, *, migrated: bool = True, watched: bool = False) -> Iterator[Settings]:
     """Return settings with a running database: the configured one, or the embedded one until its last use.
 
-    `watched` restarts the embedded one when it dies.
+    `migrated` requires that of this release, and creates the schema in an empty one. `watched` restarts the
+    embedded one when it dies.
     """
     try:
         with _unwinding(), _database(settings, watched=watched) as ready:
             if settings.database_url is not None:
                 _require_sessions(settings)
             if migrated:
-                migrate_database(ready)
+                prepare_database(ready)
             yield ready
     except EmbeddedServerError as error:
         fail(str(error))
@@ -180,19 +182,25 @@ def _require_sessions(settings: Settings) -> None:
         pass
 
 
-def migrate_database(settings: Settings) -> list[str]:
+def migrate_database(settings: Settings, *, after: bool = False) -> list[str]:
     """Apply pending migrations and return their names; end the command with a message when that fails."""
-    applied = on_database(settings, migrations.migrate)
+    return _renewed(settings, on_database(settings, partial(migrations.migrate, after=after)))
+
+
+def prepare_database(settings: Settings) -> None:
+    """Create the schema in an empty database; else end the command if this release does not work with it."""
+    _renewed(settings, on_database(settings, migrations.prepare))
+
+
+def _renewed(settings: Settings, applied: list[str]) -> list[str]:
     if applied:  # new tables, which the roles of the processes may not use yet
         on_database(settings, roles.renew)
     return applied
 
 
 def require_migrated(settings: Settings) -> None:
-    """End the command with a message if migrations are pending."""
-    pending = on_database(settings, migrations.list_pending)
-    if pending:
-        raise CannotStart(f"{len(pending)} migrations are pending. Apply them by `builders migrate`.")
+    """End the command with a message if this release does not work with the database."""
+    on_database(settings, lambda conninfo: migrations.read(conninfo).require())
 
 
 def require_rights(settings: Settings, *processes: str) -> None:
@@ -212,7 +220,7 @@ def on_database(settings: Settings, work: Callable[[str], T]) -> T:
     except rights.ReadOnly as error:
         raise CommandFailed(error.reason, next_action=error.next_action) from None
     except (
-        migrations.MigrationError,
+        MigrationError,
         rights.RightMissing,
         distribution.CannotDistribute,
         known_keys.OtherKeys,

@@ -13,7 +13,7 @@ from builders.cli.address import with_address
 from builders.cli.session import (
     alone,
     connected,
-    migrate_database,
+    prepare_database,
     read_settings,
     require_keys,
     require_migrated,
@@ -24,14 +24,14 @@ from builders.kit.process import supervision
 
 
 @click.command("worker")
-@click.option("--no-migrate", is_flag=True, help="Refuse to start while migrations are pending.")
+@click.option("--no-migrate", is_flag=True, help="Refuse to start on an empty database.")
 def worker_command(*, no_migrate: bool) -> None:
     """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
     given = with_address(read_settings())
     setting_files.require(given)
     with connected(given, migrated=False) as settings, alone(given, "worker"):
         require_rights(settings, rights.WORKER)  # it reads the applied migrations too
-        (require_migrated if no_migrate else migrate_database)(settings)
+        (require_migrated if no_migrate else prepare_database)(settings)
         require_keys(settings)
         if not supervision.is_followed():  # `serve` has tried the port, and a worker that is restarted goes on
             listeners.require_metrics_ports(settings, ["worker"])

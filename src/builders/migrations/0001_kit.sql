@@ -1,7 +1,11 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Shared tables: idempotency keys, and the outbox with the events that are not dispatched yet.
 --
--- Until release 1.0.0, a change of the schema edits the file of its package here: a database that was created before is
--- created again. From then on the files never change, and a change is a new file with the next number.
+-- Until tests/architecture/migrations.toml has the digest of a file, a change of the schema edits the file of its package
+-- here: a database that was created before is created again. Then the file never changes, and a change is a new file with
+-- the next number (docs/explanation/migrations.md).
 
 CREATE TABLE kit_idempotency (
     account_id uuid NOT NULL,

@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Readiness adds a row in a transaction that it rolls back: always empty. The row fills a page, so the server must
 -- allocate one, which a full disk refuses. Vacuum soon gives the pages back.
 CREATE TABLE probes_writes (filling text NOT NULL)

@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Accounts with their sandbox accounts, API keys, sessions, sign-ins, support grants and the audit log.
 
 CREATE TABLE identity_accounts (

@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Profiles, the steps of onboarding, and the verification of addresses.
 
 CREATE TABLE profile_profiles (

@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Outgoing mail, partitioned by month, and opt-outs.
 
 CREATE TABLE mail_messages (

@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Webhooks: destinations, the bodies that are sent, deliveries with their attempts, and the event feed.
 
 CREATE TABLE webhooks_destinations (

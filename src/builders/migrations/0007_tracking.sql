@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Opens and clicks of mail, partitioned by month.
 
 CREATE TABLE tracking_hits (

@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Leads: addresses that visitors of the vendor's pages left, their requests and consent. They belong to the vendor,
 -- whose account is the nil UUID; it is in every key, so that other accounts can have leads later.
 

@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- The catalog and the events of its visitors: reference data of the vendor, the same for all accounts.
 
 -- Every change takes the next serial under one lock, so serials become visible in sequence: a process that has read up

@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Projects of builders: the settings that a set of names shares, and their maximum.
 
 CREATE TABLE projects (

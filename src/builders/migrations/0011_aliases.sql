@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Names, the aliases that hold them, and the destinations to which they forward.
 
 -- The uniqueness of a name: this key alone decides. Global, because two accounts may want one name. `realm` is nil for

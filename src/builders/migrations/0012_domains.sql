@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Account domains, on which an account has its own names.
 
 CREATE TABLE domains_domains (

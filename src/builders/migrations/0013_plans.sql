@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Plans, their approvals, their promotions with the journal of steps, and the turns of promotions.
 
 CREATE TABLE plans (

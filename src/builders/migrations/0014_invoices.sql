@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Invoices: numbers without gaps, lines, account credit as a ledger, payments, and events of Stripe.
 
 -- A number is assigned in the transaction that issues its invoice, so a rollback leaves no gap.

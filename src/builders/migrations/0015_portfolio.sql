@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- The portfolio: its domains, team, ledger, imports, registrars and notifications. `account_id` is the account of the
 -- portfolio, unless a comment says otherwise. A section for each package below builders/portfolio.
 

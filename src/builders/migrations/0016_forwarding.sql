@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- Domains whose mail nobody can sign yet. A domain and its keys are on one shard, as in the next view.
 CREATE VIEW forwarding_keyless_domains AS
 SELECT own.domain FROM aliases_lookups AS own LEFT JOIN domains_dkim_keys AS key ON key.domain = own.domain

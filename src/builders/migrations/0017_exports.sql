@@ -1,3 +1,6 @@
+-- works with: 1.0.0
+-- run: before
+
 -- What credentials read, as one file that a job writes page by page, for 24 hours.
 CREATE TABLE exports_files (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),

@@ -11,7 +11,8 @@ import psycopg
 import pytest
 
 from builders.kit.db import migrations
-from builders.kit.db.migrations import Migration, MigrationError
+from builders.kit.db.migration_files import Migration, MigrationError
+from tests.kit.db.files import make_file
 
 APPLY = "import sys; from builders.kit.db import migrations; print(*migrations.migrate(sys.argv[1]), sep='\\n')"
 
@@ -81,7 +82,7 @@ def test_processes_that_start_together_migrate_once(fresh: str) -> None:
 
 def test_a_new_file_is_applied_alone(fresh: str, extra: list[Migration]) -> None:
     migrations.migrate(fresh)
-    extra.append(Migration("0002_two.sql", "CREATE TABLE two (); INSERT INTO two DEFAULT VALUES"))
+    extra.append(make_file("0002_two.sql", "CREATE TABLE two (); INSERT INTO two DEFAULT VALUES"))
 
     assert migrations.list_pending(fresh) == ["0002_two.sql"]
     assert migrations.migrate(fresh) == ["0002_two.sql"]
@@ -89,11 +90,11 @@ def test_a_new_file_is_applied_alone(fresh: str, extra: list[Migration]) -> None
 
 
 def test_a_changed_file_is_refused_and_nothing_is_applied(fresh: str, extra: list[Migration]) -> None:
-    extra.append(Migration("0002_two.sql", "CREATE TABLE two ()"))
+    extra.append(make_file("0002_two.sql", "CREATE TABLE two ()"))
     migrations.migrate(fresh)
     extra[:] = [
-        Migration("0002_two.sql", "CREATE TABLE two (a int)"),
-        Migration("0003_three.sql", "CREATE TABLE three ()"),
+        make_file("0002_two.sql", "CREATE TABLE two (a int)"),
+        make_file("0003_three.sql", "CREATE TABLE three ()"),
     ]
 
     with pytest.raises(MigrationError, match=r"Other migrations created this database: 0002_two\.sql\."):
@@ -104,9 +105,9 @@ def test_a_changed_file_is_refused_and_nothing_is_applied(fresh: str, extra: lis
 
 def test_a_database_of_a_development_version_is_refused(fresh: str, extra: list[Migration]) -> None:
     """The schema was edited in place until then; its files had other names and texts."""
-    extra += [Migration(f"000{number}_old.sql", "SELECT") for number in range(2, 7)]
+    extra += [make_file(f"000{number}_old.sql", "SELECT") for number in range(2, 7)]
     migrations.migrate(fresh)
-    extra[:] = [Migration("0007_new.sql", "CREATE TABLE fresh ()")]
+    extra[:] = [make_file("0007_new.sql", "CREATE TABLE fresh ()")]
 
     with pytest.raises(MigrationError, match=r"0002_old.*04_old\.sql …\. A database of a development version"):
         migrations.migrate(fresh)
@@ -116,15 +117,15 @@ def test_a_database_of_a_development_version_is_refused(fresh: str, extra: list[
 
 def test_a_failed_file_is_rolled_back_and_earlier_files_stay(fresh: str, extra: list[Migration]) -> None:
     extra += [
-        Migration("0002_two.sql", "CREATE TABLE two ()"),
-        Migration("0003_three.sql", "CREATE TABLE three (); SELECT 1/0"),
-        Migration("0004_four.sql", "CREATE TABLE four ()"),
+        make_file("0002_two.sql", "CREATE TABLE two ()"),
+        make_file("0003_three.sql", "CREATE TABLE three (); SELECT 1/0"),
+        make_file("0004_four.sql", "CREATE TABLE four ()"),
     ]
     with pytest.raises(psycopg.errors.DivisionByZero):
         migrations.migrate(fresh)
     assert migrations.list_pending(fresh) == ["0003_three.sql", "0004_four.sql"]
 
-    extra[1] = Migration("0003_three.sql", "CREATE TABLE three ()")  # mended: it was never applied
+    extra[1] = make_file("0003_three.sql", "CREATE TABLE three ()")  # mended: it was never applied
     assert migrations.migrate(fresh) == ["0003_three.sql", "0004_four.sql"]
 
 
@@ -145,7 +146,7 @@ def test_a_new_version_of_the_queue_brings_its_own_files(
 
 def test_migrations_of_a_later_version_are_kept(fresh: str, extra: list[Migration]) -> None:
     """An older version may run beside a newer one: migrations are additive for one release."""
-    extra.append(Migration("0002_two.sql", "CREATE TABLE two ()"))
+    extra.append(make_file("0002_two.sql", "CREATE TABLE two ()"))
     migrations.migrate(fresh)
     extra.clear()
 
