@@ -99,7 +99,7 @@ class Service(RequestMiddleware):
     def __init__(self, settings: Settings) -> None:
         tags = [{"name": name, "description": description} for name, description in TAGS.items()]
         self.api = application.make_app(lifespan=lifespan, openapi_tags=tags)
-        guide.add_guide(self.api, settings.data_dir / "guide")
+        guide.add_guide(self.api, guide.choose_folder(settings.data_dir))
         self.api.state.settings = settings
         self.api.state.mcp = add_mcp(self.api)
         self.api.state.limits = None if settings.limits is None else RateLimiter(factor=settings.limits)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.cli.systemd import ALIVE, READY, STOPPING, ServiceManager
+from builders.cli.systemd import ALIVE, READY, STOPPING, ServiceManager, take_sockets
+from tests.cli.serving import data_folder, environment
 
 WATCHDOG_S = 4.0
 PARENT = """
@@ -19,6 +20,14 @@ from builders.cli import supervisor
 child = "from builders.kit.process import supervision as s; s.follow(); s.beat(); import signal; signal.pause()"
 program = supervisor.Program(name="one", command=[sys.executable, "-c", child])
 supervisor.Supervisor([program], environment=dict(os.environ), stop_timeout_s=1).run()
+"""
+
+# As systemd executes a program: the sockets begin at 3, and LISTEN_PID is that of the program.
+STARTED = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.execv(sys.executable, [sys.executable, "-P", "-m", "builders", "serve", "--http-only"])
 """
 
 
@@ -116,3 +125,34 @@ def test_the_supervisor_feeds_the_watchdog_and_tells_when_all_answer_and_when_it
             said.append(systemd.read())
     assert said.count(READY) == 1
     assert parent.returncode == 0
+
+
+def test_the_sockets_of_the_unit_are_taken_once() -> None:
+    environment = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "0", "LISTEN_FDNAMES": "", "BUILDERS_PORT": "0"}
+    assert take_sockets(environment) == {}
+    assert environment == {"BUILDERS_PORT": "0"}
+
+
+@pytest.mark.parametrize("given", [{}, {"LISTEN_PID": "1", "LISTEN_FDS": "1"}, {"LISTEN_FDS": "1"}])
+def test_sockets_of_another_process_are_not_taken(given: dict[str, str]) -> None:
+    assert take_sockets({**given}) == {}
+
+
+def test_a_client_waits_while_the_unit_is_started_again(unused_database: str) -> None:
+    """The socket is that of systemd, which starts the service as its exec does."""
+    with data_folder() as data, socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        settings = environment(data, BUILDERS_DATABASE_URL=unused_database, LISTEN_FDS="1", LISTEN_FDNAMES="http")
+        for _ in range(2):  # the client of the second start connects before it
+            with socket.create_connection(("127.0.0.1", port), 180) as client:
+                client.sendall(b"GET /readyz HTTP/1.0\r\n\r\n")
+                with subprocess.Popen(
+                    [sys.executable, "-c", STARTED, str(listener.fileno())],
+                    pass_fds=[listener.fileno()],
+                    env=settings,
+                ) as parent:
+                    try:
+                        said = client.recv(100)
+                    finally:
+                        parent.terminate()
+                assert (said[:13], parent.returncode) == (b"HTTP/1.1 200 ", 0)

@@ -47,6 +47,9 @@ class Promises:
                 made = self._shop.install_service(name, python, user)
             self._explain(where, made)
             with self._serving(where, made, name) as found:
+                with suppress(Told), self._promise(f"{where}: the guide is in the wheel"):
+                    for page in ("/guide/docs/how-to/run.html", "/llms.txt"):
+                        service.get(f"{found.address}{page}")
                 for resolution in resolutions:
                     with suppress(Told), self._promise(f"{where}: `bld` and the client, {CLIENTS[resolution]}"):
                         client = f"{name}-{resolution}"

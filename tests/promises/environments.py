@@ -13,7 +13,6 @@ from tests.promises.versions import ROOT
 
 OLDEST, NEWEST = "lowest-direct", "highest"  # of uv: the oldest and the newest versions that a project allows
 UV = Path(sys.executable).with_name("uv")
-_OF_THE_WHEEL = ("src", "pyproject.toml", "README.md", "LICENSE", "requirements.in")
 _NO_PART_OF_IT = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "test", "*.a", "site-packages")
 
 
@@ -35,11 +34,13 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         """Build the wheel of the service."""
         self._folder = folder
-        for part in _OF_THE_WHEEL:
-            _copy(ROOT / part, folder / "service" / part)
         _copy(ROOT / "clients" / "python", folder / "client")
-        _uv("build", "--wheel", "--out-dir", folder / "wheels", folder / "service")
-        [self.wheel] = (folder / "wheels").glob("builders-*.whl")
+        made = subprocess.run(
+            [ROOT / "script" / "release", "wheel", folder / "wheels"], capture_output=True, text=True, check=False
+        )
+        if made.returncode:
+            raise Broken(f"script/release wheel: {made.stdout}{made.stderr}")
+        [self.wheel] = (folder / "wheels").glob("builders_service-*.whl")
 
     def for_user(self, pythons: Sequence[Path], user: Stranger) -> tuple[Path, Stranger]:
         """Return a Python that the user may run, and the user with what it needs.

@@ -24,6 +24,7 @@ def kept(settings: Settings, *, parts_path: str) -> Iterator[None]:
     served = {"host": settings.host, "port": settings.port, "pid": os.getpid(), "parts": parts_path}
     earlier, text = "", json.dumps(served)
     with suppress(OSError):
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
         earlier = file.read_text(encoding="utf-8") if file.exists() else ""
         file.write_text(text, encoding="utf-8")
     try:

@@ -23,11 +23,13 @@ METRICS = {"worker": "metrics_port", "lookup": "lookup_metrics_port", "mail-log"
 
 
 @contextmanager
-def bound(settings: Settings) -> Iterator[Mapping[str, socket.socket]]:
-    """Bind the sockets that settings name; yield them by the command that serves each."""
+def bound(settings: Settings, given: Mapping[str, socket.socket]) -> Iterator[Mapping[str, socket.socket]]:
+    """Bind the sockets that settings name, unless they are given; yield them by the command that serves each."""
     with ExitStack() as stack:
         yield {
-            command: stack.enter_context(_bound(written, f"BUILDERS_{command.upper()}_LISTEN"))
+            command: stack.enter_context(
+                given.get(command) or _bound(written, f"BUILDERS_{command.upper()}_LISTEN")
+            )
             for command, written in (("lookup", settings.lookup_listen), ("filter", settings.filter_listen))
             if written is not None
         }

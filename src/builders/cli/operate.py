@@ -1,6 +1,7 @@
 """`builders migrate`, `builders doctor`, `builders secrets`."""
 
 import asyncio
+import os
 from dataclasses import asdict
 from datetime import date, timedelta
 from functools import partial
@@ -8,7 +9,17 @@ from functools import partial
 import click
 import psycopg
 
-from builders.cli import address, doctor, jobs, listener_checks, mail_checks, node_checks, serve, setting_files
+from builders.cli import (
+    address,
+    doctor,
+    jobs,
+    listener_checks,
+    mail_checks,
+    node_checks,
+    production_checks,
+    serve,
+    setting_files,
+)
 from builders.cli.address import with_address
 from builders.cli.commands import Output, counted, json_option, show, works
 from builders.cli.doctor import Finding
@@ -113,8 +124,9 @@ def roles_command(*, dry_run: bool, as_json: bool) -> None:
 
 
 @click.command("doctor")
+@click.option("--production", is_flag=True, help="Name also what is still a value of the demo or a default.")
 @json_option
-def doctor_command(*, as_json: bool) -> None:
+def doctor_command(*, production: bool, as_json: bool) -> None:
     """Check the installation and say how to fix it; the exit status is 1 when a check fails."""
     settings = with_address(read_settings())
     findings = doctor.run_checks(
@@ -136,12 +148,14 @@ def doctor_command(*, as_json: bool) -> None:
                 else [partial(_check_look_ups, postmaster=settings.postmaster)]
             ),
             *([] if settings.filter_listen is None else [mail_checks.check_domain_keys]),
+            *(production_checks.list_data_checks(settings) if production else []),
         ],
     )
     findings += node_checks.run_checks(settings)
     findings += setting_files.run_checks(settings)
     findings += listener_checks.run_checks(settings, address.load_parts(settings))
     findings += mail_checks.run_checks(settings)
+    findings += production_checks.run_checks(settings, os.environ) if production else []
     lines = []
     for finding in findings:
         lines.append(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.check}: {finding.detail}")

@@ -80,7 +80,7 @@ def check(arguments: Sequence[str], *, in_use_s: float = IN_USE_S) -> None:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--host", nargs="?", default=settings.get("BUILDERS_HOST", HOST))
     parser.add_argument("--port", nargs="?", default=settings.get("BUILDERS_PORT", PORT))
-    parser.add_argument("--worker-only", action="store_true")
+    parser.add_argument("--worker-only", "--mail-only", action="store_true")
     given, _ = parser.parse_known_args(arguments)
     if given.worker_only:
         return

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 
 import click
 
-from builders.cli import address, listeners, ports, supervisor
+from builders.cli import address, listeners, ports, supervisor, systemd
 from builders.cli.children import Program
 from builders.cli.session import (
     CannotStart,
@@ -55,6 +55,7 @@ _CONNECT_TO = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="HTTP processes.")
 @click.option("--demo", is_flag=True, help="Load the demo catalog, accounts and portfolio on the first start.")
 @click.option("--http-only", is_flag=True, help="Run no worker; another machine runs it.")
+@click.option("--mail-only", is_flag=True, help="Run only the look-up server and the mail filter.")
 @click.option("--worker-only", is_flag=True, help="Run only the worker, and the reader of the mail log.")
 @click.option("--no-migrate", is_flag=True, help="Refuse to start on an empty database.")
 def serve(
@@ -64,6 +65,7 @@ def serve(
     *,
     demo: bool,
     http_only: bool,
+    mail_only: bool,
     worker_only: bool,
     no_migrate: bool,
 ) -> None:
@@ -73,31 +75,30 @@ def serve(
 
     SIGUSR1 replaces the processes one after the other, without a failed request.
     """
-    if http_only and worker_only:
-        raise click.UsageError("Choose one of --http-only and --worker-only.")
-    settings = read_settings(host=host, port=port)
-    processes = [rights.WORKER] if worker_only else [rights.HTTP] if http_only else [rights.HTTP, rights.WORKER]
+    if http_only + mail_only + worker_only > 1:
+        raise click.UsageError("Choose one of --http-only, --mail-only and --worker-only.")
+    settings, works = read_settings(host=host, port=port), not (http_only or mail_only)
+    processes = [rights.WORKER] if worker_only else [rights.HTTP, *([rights.WORKER] if works else [])]
     with ExitStack() as sockets, ExitStack() as stack:
-        listener = None if worker_only else sockets.enter_context(_bind(settings))
-        others = {} if worker_only else sockets.enter_context(listeners.bound(settings))
-        if listener is not None:
-            settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-        parts_file = PartsFile()
-        start = _prepared(settings, processes, creates=not no_migrate, parts_path=parts_file.path)
-        ready = stack.enter_context(start)
-        environment = {**os.environ, **_environment(ready)}
+        given = systemd.take_sockets(os.environ)
+        listener = None
+        if not (mail_only or worker_only):
+            listener, settings = _listen(settings, given.get("http"), sockets)
+        others = {} if worker_only else sockets.enter_context(listeners.bound(settings, given))
+        parts = PartsFile()
+        ready = stack.enter_context(_prepared(settings, processes, creates=not no_migrate, parts_path=parts.path))
+        environment = {**os.environ, **_environment(ready, is_embedded=settings.database_url is None)}
         keys = _load_demo(environment) if demo else ""
-        programs = [] if listener is None else _list_servers(workers, listener, others)
-        programs += [] if http_only else _list_workers(ready)
+        programs = _list_servers(workers, listener, others) + (_list_workers(ready) if works else [])
         _require_places(ready, [each.name for each in programs])
         parent = supervisor.Supervisor(
             programs,
             environment=environment,
-            parts_file=parts_file,
+            parts_file=parts,
             stop_timeout_s=supervisor.STOP_TIMEOUT_S + settings.drain_s,
             release=sockets.close,  # the children still accept connections
         )
-        if listener is not None:
+        if listener:
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
         try:
             parent.run()
@@ -133,9 +134,12 @@ def _require_places(settings: Settings, parts: Sequence[str]) -> None:
     note(f"Starting {', '.join(parts)} ...")
 
 
-def _list_servers(workers: int, listener: socket.socket, others: Mapping[str, socket.socket]) -> list[Program]:
+def _list_servers(
+    workers: int, listener: socket.socket | None, others: Mapping[str, socket.socket]
+) -> list[Program]:
     """Return the programs of the children that accept connections, with their sockets."""
-    programs = [_serving("http", f"http-{n}", listener, reports=True) for n in range(1, workers + 1)]
+    names = [] if listener is None else [f"http-{n}" for n in range(1, workers + 1)]
+    programs = [_serving("http", name, listener, reports=True) for name in names if listener is not None]
     return [*programs, *(_serving(command, command, each) for command, each in others.items())]
 
 
@@ -158,6 +162,13 @@ def _bind(settings: Settings) -> socket.socket:
     except ports.CannotListen as error:
         user = address.find_listener(settings.port) if error.is_in_use else None
         fail(str(error if user is None else error.by(address.name_of(user), user.pid)))
+
+
+def _listen(settings: Settings, given: socket.socket | None, stack: ExitStack) -> tuple[socket.socket, Settings]:
+    """Return the socket of HTTP, which systemd can give, and the settings with its place."""
+    listener = stack.enter_context(given or _bind(settings))
+    host, port = listener.getsockname()[:2]
+    return listener, settings.model_copy(update={"host": host if given else settings.host, "port": port})
 
 
 def _load_demo(environment: Mapping[str, str]) -> str:
@@ -183,10 +194,10 @@ def _load_demo(environment: Mapping[str, str]) -> str:
     return keys.rstrip("\n")
 
 
-def _environment(settings: Settings) -> Mapping[str, str]:
-    """Return the settings that children inherit; they read the others from the environment."""
+def _environment(settings: Settings, *, is_embedded: bool) -> Mapping[str, str]:
+    """Return the settings that children inherit; they read the others from the environment and from files."""
     return {
-        "BUILDERS_DATABASE_URL": conninfo_of(settings),
+        **({"BUILDERS_DATABASE_URL": conninfo_of(settings)} if is_embedded else {}),
         "BUILDERS_DATA_DIR": str(settings.data_dir),
         "BUILDERS_HOST": settings.host,
         "BUILDERS_PORT": str(settings.port),

@@ -20,7 +20,7 @@ from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusiv
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import distribution, known_keys, migrations, rights, roles, sessions
 from builders.kit.db.migration_files import MigrationError
-from builders.kit.process import log, names, secret_keys
+from builders.kit.process import credentials, log, names, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 
@@ -61,13 +61,14 @@ def fail(message: str) -> NoReturn:
 
 
 def read_settings(**overrides: object) -> Settings:
-    """Return the settings of the environment; errors name the setting but not its value."""
+    """Return the settings of the environment and of files; errors name the setting but not its value."""
     given = {name: value for name, value in overrides.items() if value is not None}
     known = {f"{names.PREFIX}{field.upper()}" for field in Settings.model_fields}
     if unknown := names.list_unknown(os.environ, settings=known):
         raise CannotStart("\n".join(unknown))
     try:
-        settings = Settings(**given)  # type: ignore[arg-type] # by field name, validated by the class itself
+        secrets = credentials.find(os.environ.get(credentials.FOLDER), known=Settings.model_fields)
+        settings = Settings(_secrets_dir=secrets, **given)  # type: ignore[arg-type] # by field name, validated by the class itself
     except ValidationError as error:
         messages = []
         for each in error.errors():
@@ -75,6 +76,8 @@ def read_settings(**overrides: object) -> Settings:
             # The prefix of pydantic means nothing to an operator.
             messages.append(f"{name}: {each['msg'].removeprefix('Value error, ')}")
         raise CannotStart("\n".join(messages)) from None
+    except ValueError as error:  # of the folder of secrets
+        raise CannotStart(str(error)) from None
     try:
         log.configure(level=settings.log_level, style=settings.log_format)
     except ValueError as error:

@@ -1,4 +1,7 @@
-"""What `serve` tells systemd as a unit of `Type=notify` (sd_notify(3)); without systemd, nothing."""
+"""What `serve` tells systemd as a unit of `Type=notify` (sd_notify(3)), and the sockets that it gets from it.
+
+Without systemd, nothing. systemd keeps a socket while the unit is started again: a connection waits meanwhile.
+"""
 
 import os
 import socket
@@ -6,6 +9,16 @@ from collections.abc import MutableMapping
 from contextlib import suppress
 
 READY, STOPPING, ALIVE = "READY=1", "STOPPING=1", "WATCHDOG=1"
+FIRST_DESCRIPTOR = 3
+
+
+def take_sockets(environment: MutableMapping[str, str]) -> dict[str, socket.socket]:
+    """Return the sockets of the unit by their names (sd_listen_fds(3)); children do not see the variables."""
+    pid, count, names = (environment.pop(f"LISTEN_{each}", "") for each in ("PID", "FDS", "FDNAMES"))
+    if pid != str(os.getpid()) or not count.isdigit():
+        return {}
+    descriptors = range(FIRST_DESCRIPTOR, FIRST_DESCRIPTOR + int(count))
+    return {name: socket.socket(fileno=each) for name, each in zip(names.split(":"), descriptors, strict=False)}
 
 
 class ServiceManager:

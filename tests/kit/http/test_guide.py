@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from builders.app import create_app
+from builders.kit.http.guide import choose_folder
 from builders.kit.process.settings import Settings
 
 INLINE = "<html><script>start()</script><p>Welcome</p></html>"
@@ -86,6 +87,14 @@ async def test_what_is_no_page_is_not_found(browser: httpx.AsyncClient, path: st
 async def test_a_link_out_of_the_folder_is_not_followed(browser: httpx.AsyncClient, built: Path) -> None:
     (built / "guide" / "link.txt").symlink_to(built / "secret_keys")
     assert (await browser.get("/guide/link.txt")).status_code == 404
+
+
+async def test_the_site_of_the_data_folder_comes_before_that_of_the_wheel(built: Path, tmp_path: Path) -> None:
+    wheel = tmp_path / "wheel"
+    wheel.mkdir()
+    assert choose_folder(built, wheel) == built / "guide"
+    assert choose_folder(tmp_path / "empty", wheel) == wheel
+    assert choose_folder(tmp_path / "empty", tmp_path / "none") == tmp_path / "empty" / "guide"
 
 
 async def test_an_operator_without_the_site_is_told_what_to_do(tmp_path: Path) -> None:

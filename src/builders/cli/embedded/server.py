@@ -33,6 +33,7 @@ from builders.cli.embedded.directory import (
     get_for_user,
     open_directory,
 )
+from builders.cli.embedded.lease import Lease, require_local
 from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser, choose_user
 from builders.kit.db import migrations
 from builders.kit.process import log
@@ -315,6 +316,7 @@ class Timing:
     grace_s: float = 3  # for processes that end by themselves after a kill
     watch_interval_s: float = 1
     watch_interval_after_failure_s: float = 10
+    renew_lease_s: float = 5
 
 
 DEFAULT_TIMING = Timing()
@@ -341,6 +343,8 @@ class EmbeddedServer:
         self._system_dir = system_dir
         self._directory: DatabaseDirectory | None = None
         self._users_fd: int | None = None  # the descriptor of the shared lock
+        self._lease = Lease(self._data_dir, renew_s=timing.renew_lease_s)
+        self._left = threading.Event()
 
     def __repr__(self) -> str:
         return f"EmbeddedServer({str(self._data_dir)!r})"
@@ -368,10 +372,13 @@ class EmbeddedServer:
         """
         if self._users_fd is None:
             try:
+                require_local(self._data_dir / "postgres")  # which can be a link
                 # Traversable if root owns it, so that PostgreSQL's user can access its folder in it.
                 self._data_dir.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
                 with self._lock() as lock_fd:
                     self._join(lock_fd)
+                self._left.clear()
+                threading.Thread(target=self._renew, daemon=True).start()
             except OSError as error:
                 raise EmbeddedServerError(self._explain(error)) from error
         return self.conninfo
@@ -380,6 +387,7 @@ class EmbeddedServer:
         """Unregister, and stop the server if no other process uses it. Raise EmbeddedServerError."""
         if self._users_fd is None:
             return
+        self._left.set()
         try:
             with self._lock() as lock_fd:
                 self._leave(self._open_cluster(lock_fd))
@@ -438,13 +446,24 @@ class EmbeddedServer:
 
     def _start_cluster(self, cluster: Cluster) -> None:
         self._directory = cluster.directory
+        self._lease.take()
         cluster.trim_log()
         cluster.start()
+
+    def _renew(self) -> None:
+        """Renew the lease until the stop; when another host has it, stop the server, which writes no more."""
+        while not self._left.wait(self._timing.renew_lease_s):
+            with suppress(OSError, EmbeddedServerError):
+                if not self._lease.renew():
+                    logger.error("embedded_postgresql_lease_lost")
+                    with self._lock() as lock_fd:
+                        self._open_cluster(lock_fd).stop()
 
     def _leave(self, cluster: Cluster) -> None:
         try:
             if self._users_fd is not None and try_exclusive(self._users_fd):
                 cluster.stop()
+                self._lease.release()
         finally:
             self._release()
 

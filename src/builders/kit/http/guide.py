@@ -1,4 +1,7 @@
-"""The built documentation at /guide: the folder `guide` of the data folder, which `script/docs --site` writes."""
+"""The built documentation at /guide: a part of the wheel, or the folder `guide` of the data folder.
+
+`script/docs --site` writes the folder.
+"""
 
 import asyncio
 import base64
@@ -7,6 +10,7 @@ import mimetypes
 import os
 import re
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -24,6 +28,15 @@ BUILD = "Ask the operator to build it. The operations are at /docs."
 _KEPT = 256  # files in memory, compressed: more than the site has pages
 _DIGEST = re.compile(r"\.[0-9a-f]{8}\.min\.")  # in the name of a file that never changes
 _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+
+
+PACKAGED = Path(str(resources.files("builders") / "guide"))  # script/release writes it into the wheel
+
+
+def choose_folder(data_dir: Path, packaged: Path = PACKAGED) -> Path:
+    """Return the folder of the documentation: in the data folder, if it is built there, or in the wheel."""
+    built = data_dir / "guide"
+    return packaged if packaged.is_dir() and not (built / "index.html").is_file() else built
 
 
 def add_guide(app: FastAPI, folder: Path) -> None:

@@ -1,7 +1,8 @@
 """What is wrong with the processes of a `serve`, which its parent process writes and the others read.
 
 It is a file without a name, in memory: children inherit its descriptor, and `builders doctor` opens it by the
-process id of the parent.
+process id of the parent. Its time says when the parent last looked after its children, which the probe of a
+container reads (`deploy/container/alive.py`).
 """
 
 import json
@@ -31,7 +32,6 @@ class PartsFile:
 
     def __init__(self) -> None:
         self.descriptor = os.memfd_create("builders-parts")
-        self._written = b""
 
     @property
     def path(self) -> str:
@@ -40,10 +40,7 @@ class PartsFile:
 
     def write(self, parts: Parts) -> None:
         """Replace the content; a reader sees a whole line, because what follows the line feed does not count."""
-        content = json.dumps(parts).encode() + b"\n"
-        if content != self._written:
-            os.pwrite(self.descriptor, content, 0)
-            self._written = content
+        os.pwrite(self.descriptor, json.dumps(parts).encode() + b"\n", 0)
 
 
 def load_own() -> Parts:
