@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import Service
-from builders.invoices import checkout, invoices, payments
+from builders.invoices import invoices, jobs, payments
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
@@ -258,6 +258,6 @@ async def test_old_ignored_events_are_deleted(
     await old_rows.delete(database, "invoices_stripe_events")
     query = "SELECT count(*) FROM invoices_stripe_events WHERE id = %s OR invoice_id = %s"
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (2,)
-    with clock.moved(checkout.RETENTION + timedelta(days=1)):
+    with clock.moved(jobs.IGNORED_KEPT + timedelta(days=1)):
         await old_rows.delete(database, "invoices_stripe_events")
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (1,)

@@ -7,7 +7,7 @@ destinations has two results of a message. No senders and no content are stored.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -18,7 +18,6 @@ from builders.forwarding import filter_addresses, store
 from builders.forwarding.log_lines import FILTERED, REMOTE, Delivery, Entry, Expired, Refusal, Returned
 from builders.forwarding.recipients import find_address, load_mail_recipients
 from builders.forwarding.records import Bounces, MailDay, MailRecipient, MailResult, Outcome
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.kit.pages import Page
@@ -26,14 +25,8 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 
 RESULTS_OF_DAY = 200  # of a name; further ones are only counted, so that a flood does not fill the table
-RESULTS_KEPT = timedelta(days=7)  # after the last result
 DAYS_KEPT = 90
-BOUNCES_KEPT = 30
 BOUNCES = 3  # messages, on two days, after which a destination is paused
-old_rows.declare("forwarding_results", key="account_id, alias_id, id", age="at", after=RESULTS_KEPT)
-old_rows.declare("forwarding_returns", key="host, queue_id", age="at", after=RESULTS_KEPT)
-old_rows.declare("forwarding_days", key="account_id, alias_id, day", age="day", after=DAYS_KEPT)
-old_rows.declare("forwarding_bounces", key="account_id, email", age="last_on", after=BOUNCES_KEPT)
 
 _MAX_ADDRESS = 320  # characters
 _OUTCOMES = {"sent": Outcome.FORWARDED, "deferred": Outcome.DEFERRED, "bounced": Outcome.BOUNCED}

@@ -23,7 +23,6 @@ from builders.forwarding.inbox import Reader
 from builders.forwarding.records import AnswerDraft, MailAnswer, MailAuthor, MailSummary
 from builders.identity import accounts
 from builders.identity.records import AuditAction
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
@@ -49,7 +48,6 @@ MAX_ANSWERS = maximums.declare(
 )
 NEW_FOR, NEW_PART = timedelta(days=7), 10
 # Longer than its message: a record without its text.
-old_rows.declare("forwarding_answers", key="account_id, id", age="day", after=4)
 _PURPOSE, _CORRESPONDENT = "forwarding/answers", "forwarding/answered"
 _DRAFT = TypeAdapter(AnswerDraft)
 

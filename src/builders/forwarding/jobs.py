@@ -6,11 +6,24 @@ from procrastinate import JobContext
 
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, lookup_checks, store
+from builders.forwarding.accounting import DAYS_KEPT
 from builders.forwarding.records import LookupKey
+from builders.kit.db import old_rows
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.kit.values import clock
+
+RESULTS_KEPT = timedelta(days=7)  # after the last result
+BOUNCES_KEPT = 30  # days
+ANSWERS_KEPT = 4
+old_rows.declare("forwarding_results", key="account_id, alias_id, id", age="at", after=RESULTS_KEPT)
+old_rows.declare("forwarding_returns", key="host, queue_id", age="at", after=RESULTS_KEPT)
+old_rows.declare("forwarding_days", key="account_id, alias_id, day", age="day", after=DAYS_KEPT)
+old_rows.declare("forwarding_bounces", key="account_id, email", age="last_on", after=BOUNCES_KEPT)
+old_rows.declare("forwarding_answers", key="account_id, id", age="day", after=ANSWERS_KEPT)
+# Each has many parts.
+old_rows.declare("forwarding_messages", key="account_id, id", age="expires_at", after=timedelta(), batch=100)
 
 MAX_KEYS = 5  # of one run: each takes up to 0.2 s
 ROTATED_AFTER = timedelta(days=365)

@@ -30,7 +30,6 @@ from builders.forwarding.records import (
 from builders.identity import accounts, keys
 from builders.identity.records import About, AuditAction
 from builders.kit.callers import Actor
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.limits import maximums
@@ -53,7 +52,6 @@ MAX_MESSAGES = maximums.declare_delayed(
     counts="Received messages in 72 hours; the event of a further one has no content.",
 )
 # A message has up to megabytes.
-old_rows.declare("forwarding_messages", key="account_id, id", age="expires_at", after=timedelta(), batch=100)
 WHOLE = 0  # the number of the part that is the whole message
 READABLE = -1  # and of the one that has its text
 _SUMMARIZED = -2  # in the context of a summary

@@ -4,7 +4,6 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.identity.store import sessions as store
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring, Unsealable
@@ -16,7 +15,6 @@ MAX_DRAFTS = maximums.declare_kept(
     "form_drafts", 10, of="account", counts="Forms whose session had ended before they were sent; for an hour."
 )
 _PURPOSE = "identity-draft"
-old_rows.declare("identity_drafts", key="account_id, id", age="created_at", after=LIFETIME)
 
 
 async def keep(conn: Conn, *, keyring: Keyring, account_id: UUID, content: bytes) -> UUID:

@@ -30,7 +30,6 @@ from builders.identity.json_web_tokens import Claims, TokenRefused
 from builders.identity.records import Client, NewSession, SessionKind, SignIn
 from builders.identity.store import sessions as store
 from builders.kit.callers import FRESH_FOR
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Database
 from builders.kit.http import forms
 from builders.kit.http.callers import IssuerUnavailable
@@ -42,8 +41,6 @@ from builders.kit.values import clock, ids
 
 CALLBACK_PATH = f"{forms.SIGN_IN_PATH}/callback"
 LIFETIME = timedelta(minutes=10)
-RETENTION = timedelta(days=1)  # of used sign-ins; longer than LIFETIME
-old_rows.declare("identity_issuer_sign_ins", key="id", age="used_at", after=RETENTION)
 MAX_CODE = 4096  # characters
 _SEALED = "issuer sign-in"  # purpose in the keyring
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")

@@ -1,13 +1,24 @@
 """Jobs of identity: emails of codes and of new keys, and deletion of old rows."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.identity import keys, leaks, sessions
+from builders.identity import drafts, keys, leaks, sessions
 from builders.identity.oauth import tokens
+from builders.kit.db import old_rows
 from builders.kit.jobs import queue
 from builders.kit.values import ids
+
+DAY = timedelta(days=1)
+old_rows.declare("identity_drafts", key="account_id, id", age="created_at", after=drafts.LIFETIME)
+# Longer than a sign-in can last.
+old_rows.declare("identity_issuer_sign_ins", key="id", age="used_at", after=DAY)
+old_rows.declare("identity_devices_requests", key="id", age="expires_at", after=timedelta(hours=1))
+# A code that is presented again still ends its connection.
+old_rows.declare("identity_oauth_requests", key="id", age="expires_at", after=DAY)
+old_rows.declare("identity_oauth_codes", key="account_id, digest", age="expires_at", after=DAY)
 
 
 @queue.app.task(name=sessions.MAIL_CODE_TASK, retry=queue.RETRY, pass_context=True)

@@ -32,7 +32,6 @@ from builders.invoices.errors import (
 from builders.invoices.records import Checkout, Invoice, InvoiceStatus, Outcome, StripeEvent
 from builders.invoices.store import payments as store
 from builders.invoices.store.payments import CheckoutSession
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import LiveKeyRequired
 from builders.kit.outbound.client import Outbound, OutboundFailed
@@ -61,8 +60,6 @@ SUCCEEDED = "checkout.session.async_payment_succeeded"
 ENDED = {"checkout.session.expired": "expired", "checkout.session.async_payment_failed": "failed"}
 MAX_SIGNATURE_AGE_S = 300
 MAX_ID = 255  # characters of an id or a type
-RETENTION = timedelta(days=90)  # of ignored events; Stripe repeats an event for three days
-old_rows.declare("invoices_stripe_events", key="id", age="created_at", after=RETENTION, only="outcome = 'ignored'")
 _PREFIX = "builders_"  # of our metadata; the Stripe account may have other sessions
 _MAX_AMOUNT = 10**15  # in the smallest unit of a currency
 

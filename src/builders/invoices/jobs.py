@@ -1,6 +1,7 @@
 """Jobs of the invoices: emails about events, the overdue timeline, and pruning."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from procrastinate import JobContext
@@ -8,11 +9,16 @@ from procrastinate import JobContext
 from builders.invoices import invoices
 from builders.invoices.documents import emails
 from builders.invoices.documents.emails import Occasion
+from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 
+IGNORED_KEPT = timedelta(days=90)  # Stripe repeats an event for three days
+old_rows.declare(
+    "invoices_stripe_events", key="id", age="created_at", after=IGNORED_KEPT, only="outcome = 'ignored'"
+)
 OCCASIONS = {
     "invoice.created": Occasion.ISSUED,
     "invoice.paid": Occasion.PAID,

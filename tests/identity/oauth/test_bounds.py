@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from builders.app import create_app, lifespan
-from builders.identity.oauth import requests
 from builders.identity.oauth.records import MAX_OPEN
 from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
@@ -68,5 +67,5 @@ async def test_what_has_ended_is_deleted_a_day_later(program: Program, conn: Con
     assert kept == before
     assert await (await conn.execute(count)).fetchone() == (0, 0)
     ended = "SELECT count(*) FROM identity_oauth_tokens WHERE refresh_expires_at < %s"
-    left = await (await conn.execute(ended, [clock.now() - requests.RETENTION])).fetchone()
+    left = await (await conn.execute(ended, [clock.now() - timedelta(days=1)])).fetchone()
     assert left == (0,)

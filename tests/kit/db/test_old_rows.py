@@ -1,5 +1,7 @@
 """Rows are deleted when they are old by the declaration of their table."""
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 
@@ -23,6 +25,18 @@ PRIMARY_KEY = """
 """
 
 assert worker.JOBS  # their modules declare tables
+# What the worker does not declare; a process of its own, because the suite imports all modules.
+FORGOTTEN = """
+import builders.worker
+from builders.kit.db import old_rows
+known = set(old_rows.STATEMENTS)
+from importlib import import_module
+from pkgutil import walk_packages
+for each in walk_packages(builders.__path__, "builders."):
+    if not each.name.endswith("__main__"):
+        import_module(each.name)
+print(sorted(set(old_rows.STATEMENTS) - known), len(known))
+"""
 
 
 @pytest.fixture
@@ -122,3 +136,9 @@ def test_each_table_is_declared_by_its_key_and_an_indexed_age(migrated: psycopg.
     plan = migrated.execute(f"EXPLAIN {selected.strip()[:-1]}".encode(), {"before": before, "batch": 10})
     lines = "\n".join(line for (line,) in plan)
     assert "Index Cond" in lines, lines
+
+
+def test_the_worker_deletes_the_rows_of_each_declaration() -> None:
+    done = subprocess.run([sys.executable, "-c", FORGOTTEN], capture_output=True, text=True, check=True)
+    forgotten, count = done.stdout.rsplit(maxsplit=1)
+    assert (forgotten, int(count) > 30) == ("[]", True)

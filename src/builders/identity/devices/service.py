@@ -43,7 +43,6 @@ from builders.identity.errors import KeyLimit
 from builders.identity.records import MAX_ACTIVE_KEYS, AuditAction, KeyKind, NewApiKey, Preset
 from builders.identity.sessions import ALPHABET, CODE_LENGTH
 from builders.kit.callers import Actor
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.mandates import MANDATE, Mandate
@@ -59,8 +58,6 @@ COLLECT_FOR = timedelta(minutes=1)  # after an approval in the last moment
 KEY_LIFETIME = timedelta(days=90)
 REPEAT_FOR, MAX_MINTINGS = timedelta(minutes=2), 3  # of a lost response
 MAX_WRONG_CODES = 5  # of one session
-RETENTION = timedelta(hours=1)  # after the end
-old_rows.declare("identity_devices_requests", key="id", age="expires_at", after=RETENTION)
 BUSY_S = 30
 _DEVICE_CODE, _USER_CODE = "device code", "user code"  # purposes in the keyring
 _UNNAMED = "an unnamed machine"

@@ -28,7 +28,6 @@ from builders.identity.oauth.records import (
 )
 from builders.identity.records import AuditAction, ConnectionSpec
 from builders.kit.callers import Actor
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring
@@ -41,9 +40,6 @@ MAX_PARAMETERS = 8_000  # characters of the query
 MAX_STATE = 4_000
 MAX_SCOPES = 50
 BUSY_S = 30
-RETENTION = timedelta(days=1)  # a code that is presented again still ends its connection
-old_rows.declare("identity_oauth_requests", key="id", age="expires_at", after=RETENTION)
-old_rows.declare("identity_oauth_codes", key="account_id, digest", age="expires_at", after=RETENTION)
 _BROWSER = "authorization request"  # purpose in the keyring
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # of a browser
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # SHA-256 in base64url

@@ -82,6 +82,9 @@ STRAYS = Gauge(
     registry=worker_metrics.REGISTRY,
 )
 
+# The worker does not import the limits of requests.
+old_rows.declare("kit_quotas", key="policy, subject", age="ends_at", after=timedelta())
+
 T = TypeVar("T")
 AnyTask = TypeVar("AnyTask", bound=Task[Any, Any, Any])
 

@@ -13,7 +13,6 @@ from typing import NamedTuple, Self
 
 import psycopg
 
-from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
 from builders.kit.db.queries import query
@@ -58,7 +57,6 @@ reserve = query(
     """
 )
 
-old_rows.declare("kit_quotas", key="policy, subject", age="ends_at", after=timedelta())
 _log = log.get_logger()
 
 
