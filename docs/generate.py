@@ -13,6 +13,7 @@ import tempfile
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,11 @@ from builders import worker
 from builders.app import create_app
 from builders.cli import main as cli
 from builders.cli.embedded.server import EmbeddedServer
+from builders.erasure.execution import INVOICES
 from builders.identity import scopes as identity_scopes
 from builders.identity.records import Preset
 from builders.kit import errors
-from builders.kit.db import migrations, old_rows, queries
+from builders.kit.db import migrations, old_rows, partitions, placement, queries
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
@@ -297,13 +299,15 @@ def tables(conninfo: str) -> str:
     return "\n\n".join(parts)
 
 
+def _texts() -> Sequence[str]:
+    """Return the statements that make the tables."""
+    own = (each.text for each in migrations.list_migrations())
+    return [migrations.CREATE_TABLE, migrations.CREATE_RELEASES, *own]
+
+
 def _declared() -> Iterator[tuple[str, Mapping[str, str]]]:
     """Return each table in the order of the migrations, with comments by column; its own has the key ''."""
-    for text in (
-        migrations.CREATE_TABLE,
-        migrations.CREATE_RELEASES,
-        *(each.text for each in migrations.list_migrations()),
-    ):
+    for text in _texts():
         name, notes, above = "", dict[str, str](), list[str]()
         for line in text.splitlines():
             if line.strip().startswith("--"):
@@ -317,6 +321,29 @@ def _declared() -> Iterator[tuple[str, Mapping[str, str]]]:
             elif name and (column := _COLUMN.match(line)):
                 notes.setdefault(column[1], " ".join([*above, column[2] or ""]).strip())
             above = []
+
+
+def retention() -> str:
+    """Write for each table whose rows it has, how long they stay at most, and what ends them."""
+    rows, columns = [], dict(_declared())
+    texts = "\n".join(_texts())
+    for name in re.findall(r"^ *CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+) \(", texts, re.MULTILINE):
+        whose = "an account" if "account_id" in columns.get(name, ()) else "the service"
+        reasons = [why for key, (_, why) in placement.load().items() if fnmatch(name, key)]
+        reason = reasons[0] if reasons and whose == "the service" else ""
+        kept = [("until the account is erased", "erasure")] if whose == "an account" else [("kept", "")]
+        if name in INVOICES:
+            kept = [("kept, also if the account is erased", "")]
+        if (monthly := partitions.tables().get(name)) is not None:
+            days = f"{monthly.retention.days} days"
+            setting = monthly.setting and f"`BUILDERS_{monthly.setting.upper()}`, by default {days}"
+            kept = [(setting or days, "months are dropped")]
+        old = old_rows.describe(name)
+        kept += [(each, "old rows are deleted") for each in old]
+        if old and whose == "the service":
+            kept = kept[1:]
+        rows += [(f"`{name}`", whose, how_long, by, reason) for how_long, by in kept]
+    return table(("Table", "Rows of", "At most", "By", "Note"), rows)
 
 
 def _described(conn: psycopg.Connection, name: str, notes: Mapping[str, str]) -> str:
@@ -345,6 +372,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "jobs.md": job_list,
     "limits.md": lambda: f"{rate_limits()}\n\n## Maximums\n\n{list_maximums()}",
     "operations.md": operations,
+    "retention.md": retention,
     "registrars.md": lambda: "\n\n".join(f"## {name}\n\n{table(*cells)}" for name, cells in behaviors.describe()),
     "scopes.md": scopes,
     "team-roles.md": lambda: table(("Permission", "Allows to", *map("`{}`".format, TeamRole)), roles.describe()),

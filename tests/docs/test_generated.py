@@ -60,7 +60,7 @@ def test_a_table_is_shown_with_its_comments_and_rules(conninfo: str) -> None:
     text = generate.tables(conninfo)
     assert "### kit_outbox\n" in text
     assert "| `status` | smallint | yes |  | null while the first request runs, as the next two |" in text
-    assert "- `UNIQUE INDEX (email) WHERE (sandbox_of IS NULL)`" in text
+    assert "- `UNIQUE INDEX (email) WHERE ((sandbox_of IS NULL) AND (erased_at IS NULL))`" in text
 
 
 def test_an_event_for_ourselves_alone_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

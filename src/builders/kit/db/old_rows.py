@@ -5,6 +5,7 @@
 One job deletes them, a batch in each transaction.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -29,6 +30,8 @@ _log = log.get_logger()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Declared:
     after: timedelta | int
+    age: str
+    only: str
     batch: int
 
 
@@ -52,7 +55,7 @@ def declare(
     STATEMENTS[name] = sql.SQL("""
         DELETE FROM {table} WHERE {old} AND ({key}) IN (SELECT {key} FROM {table} WHERE {old} LIMIT %(batch)s)
     """).format(table=sql.Identifier(table), key=sql.SQL(key), old=sql.SQL(f"{age} < %(before)s AND {only}"))
-    _declared[name] = _Declared(after=after, batch=batch)
+    _declared[name] = _Declared(after=after, age=age, only=only, batch=batch)
 
 
 async def delete(database: Database, *tables: str) -> None:
@@ -61,6 +64,26 @@ async def delete(database: Database, *tables: str) -> None:
     errors = [error for name in names if (error := await _delete_of(database, name)) is not None]
     if errors:
         raise ExceptionGroup("Old rows stay.", errors)
+
+
+def describe(table: str) -> Sequence[str]:
+    """Return how long rows of a table stay: a text for each declaration."""
+    found = [each for name, each in _declared.items() if name.partition(",")[0] == table]
+    return [
+        f"{_words(each.after if isinstance(each.after, timedelta) else timedelta(days=each.after))} `{each.age}`"
+        + ("" if each.only == "true" else f" if `{each.only}`")
+        for each in found
+    ]
+
+
+def _words(after: timedelta) -> str:
+    hours, minutes = divmod(after.seconds // 60, 60)
+    parts = ((after.days, "day"), (hours, "hour"), (minutes, "minute"))
+    return (
+        " ".join([*(f"{number} {unit}{'s' * (number > 1)}" for number, unit in parts if number), "after"])
+        if after
+        else "until"
+    )
 
 
 def oldest(name: str) -> datetime | date:
