@@ -9,8 +9,9 @@ from pydantic import SecretStr
 
 from builders.cli import production_checks
 from builders.demo.service import ACCOUNTS
+from builders.kit.process.issuers import OidcIssuer
 from builders.kit.process.secret_keys import generate_secret
-from builders.kit.process.settings import OidcIssuer, Settings
+from builders.kit.process.settings import Settings
 from tests.cli.conftest import Cli
 
 ISSUER = OidcIssuer(issuer="https://login.vendor.com", audience="builders")

@@ -78,7 +78,7 @@ def manifests() -> list[dict[str, Any]]:
         pytest.skip("kubectl is not here; script/system has it")
     made = []
     for name in KUSTOMIZATIONS:
-        words = ["kubectl", "kustomize", DEPLOY / "kubernetes" / name]
+        words = ["kubectl", "kustomize", str(DEPLOY / "kubernetes" / name)]
         made += yaml.safe_load_all(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     return made
 

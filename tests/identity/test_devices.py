@@ -483,7 +483,7 @@ async def test_waiting_machines_are_bounded(anyone: Client, conn: Conn) -> None:
 async def test_old_requests_are_deleted(anyone: Client, conn: Conn, database: Database) -> None:
     await conn.execute("DELETE FROM identity_devices_requests")  # of tests that have moved the clock
     await ask(anyone)
-    clock.move(devices.LIFETIME + devices.RETENTION + timedelta(seconds=1))
+    clock.move(devices.LIFETIME + timedelta(hours=1) + timedelta(seconds=1))
     await old_rows.delete(database, "identity_devices_requests")
 
     assert await (await conn.execute("SELECT FROM identity_devices_requests")).fetchall() == []
