@@ -1,5 +1,6 @@
 """The development outbox: without a mail server, messages are files."""
 
+import os
 import stat
 from datetime import timedelta
 from pathlib import Path
@@ -73,3 +74,14 @@ async def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest
 
 def test_a_missing_folder_has_no_messages(tmp_path: Path) -> None:
     assert mail.list_outbox(tmp_path) == []
+
+
+async def test_old_files_are_deleted(tmp_path: Path) -> None:
+    folder = FolderTransport(tmp_path)
+    await folder.prune(0)  # there is no folder yet
+    folder.path.mkdir()
+    for name, at in (("old.eml", 999), (".draft", 999), ("new.eml", 1000), ("kept.txt", 1)):
+        (folder.path / name).write_text("Subject: x")
+        os.utime(folder.path / name, (at, at))
+    await folder.prune(1000)
+    assert sorted(each.name for each in folder.path.iterdir()) == ["kept.txt", "new.eml"]

@@ -57,6 +57,14 @@ def load_parts(settings: Settings) -> Parts:
     return {}
 
 
+def find_serve(settings: Settings) -> int | None:
+    """Return the process id of the `serve` that runs with the data folder, or None."""
+    with suppress(OSError, ValueError, KeyError, TypeError, psutil.Error):
+        pid = int(json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))["pid"])
+        return pid if _is_serve(psutil.Process(pid)) else None
+    return None
+
+
 def _is_served(text: str) -> bool:
     with suppress(ValueError, KeyError, TypeError):
         return psutil.pid_exists(int(json.loads(text)["pid"]))

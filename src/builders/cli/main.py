@@ -22,6 +22,8 @@ COMMANDS: Mapping[str, str] = {
     "migrate": "builders.cli.operate:migrate_command",
     "distribute": "builders.cli.operate:distribute_command",
     "roles": "builders.cli.operate:roles_command",
+    "status": "builders.cli.status:status_command",
+    "reload": "builders.cli.status:reload_command",
     "doctor": "builders.cli.operate:doctor_command",
     "demo": "builders.cli.demo:demo",
     "accounts": "builders.cli.accounts:accounts",

@@ -7,8 +7,11 @@ from procrastinate import JobContext
 from builders.kit.db import batches
 from builders.kit.jobs import queue
 from builders.kit.process import log
+from builders.kit.values import clock
 from builders.mail import service as mail
+from builders.mail.records import RETENTION
 from builders.mail.store import Key
+from builders.mail.transports import FolderTransport
 
 _log = log.get_logger()
 
@@ -24,6 +27,13 @@ async def deliver(context: JobContext, account_id: str, message_id: str) -> None
         return
     key = Key(UUID(account_id), UUID(message_id))
     await mail.deliver(queue.database(context), mailer=mailer, keyring=queue.keyring(context), key=key)
+
+
+@queue.periodic("37 * * * *", name="mail.prune_outbox")
+async def prune_outbox(context: JobContext) -> None:
+    """Delete files of the development outbox that are older than the messages that the database keeps."""
+    oldest = (clock.now() - RETENTION).timestamp()
+    await FolderTransport(queue.settings(context).data_dir).prune(oldest)
 
 
 @queue.periodic("* * * * *", name="mail.sweep")

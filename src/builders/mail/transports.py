@@ -89,6 +89,16 @@ class FolderTransport:
         """Return the messages, oldest first."""
         return sorted(self.path.glob("*.eml"))
 
+    async def prune(self, before: float) -> None:
+        """Delete the files, also unfinished ones, that were written before a time (POSIX)."""
+        await asyncio.to_thread(self._prune, before)
+
+    def _prune(self, before: float) -> None:
+        for file in self.path.iterdir() if self.path.is_dir() else ():
+            with suppress(FileNotFoundError):  # another worker deletes it too
+                if file.suffix in {".eml", ""} and file.stat().st_mtime < before:
+                    file.unlink()
+
     def _write(self, message: OutgoingMessage) -> None:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The id sorts messages within a second.

@@ -195,3 +195,18 @@ def test_processes_that_start_at_once_read_the_same_secret(tmp_path: Path) -> No
         answers = {process.communicate()[0] for process in started}
     assert answers == {f"{load_or_create(path)}\n"}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_leaves_no_file_and_is_said(tmp_path: Path) -> None:
+    # The limit of a file's size fails as a full disk does: in the write, after the file is made.
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0));"
+        "from builders.cli.session import read_keyring, read_settings; read_keyring(read_settings())"
+    )
+    environment = {**os.environ, "BUILDERS_DATA_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert f"Cannot store the secret keys in {tmp_path}: File too large. Set BUILDERS_DATA_DIR." in run.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ find_last_heartbeat = query("SELECT max(last_heartbeat) FROM procrastinate_worke
 # A worker has three entries, one for each lane.
 count_lanes_served = query("""
     SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > %(after)s
-""").count()
+""").value(int)
 # The oldest is the first job that is due: when it was enqueued, or later when it became due.
 list_lanes = query("""
     WITH lanes AS (
