@@ -16,7 +16,8 @@ from importlib import import_module
 from pglast import ast as pg
 
 from builders import app, worker
-from builders.kit.db import partitions
+from builders.kit.db import migrations, partitions
+from builders.kit.db.migration_files import Migration
 from builders.kit.db.queries import Query
 from tests.architecture.sharding import Node, parse, walk
 from tests.architecture.source import ROOT, Source, sources
@@ -187,6 +188,17 @@ def statements_of(codebase: Codebase, reached: Collection[Name]) -> Iterator[Sta
                     yield Statement(place=f"{module}:{name}", text=text)
 
 
+def backfills(files: Iterable[Migration]) -> Iterator[Statement]:
+    """Yield the statements by which the worker fills rows for migrations; `kit/db/backfills.py` composes them."""
+    for file in files:
+        found = file.header.backfill
+        if found is not None and found.column:  # else a job of a package does, whose statement is in its store
+            select = f"SELECT {found.key} FROM {found.table} WHERE {found.rows}"  # noqa: S608 - read, not run
+            change = f"UPDATE {found.table} SET {found.column} = {found.value}"  # noqa: S608 - read, not run
+            text = f"{change} WHERE ({found.rows}) AND ({found.key}) IN ({select})"
+            yield Statement(place=f"builders/migrations/{file.name}", text=text)
+
+
 def needs(statement: Statement) -> Iterator[tuple[str, str]]:
     """Yield what a statement does with each table, sequence and function of its own."""
     tree = parse(statement)
@@ -246,7 +258,8 @@ def derive() -> Grants:
     found: dict[str, dict[str, set[str]]] = {}
     for process in STARTS:
         of_process = found[process] = defaultdict(set)
-        for statement in statements_of(codebase, codebase.reach(process)):
+        filling = backfills(migrations.list_migrations()) if process == WORKER else ()
+        for statement in (*statements_of(codebase, codebase.reach(process)), *filling):
             for table, verb in needs(statement):
                 if not table.startswith(("pg_", "citus_")):
                     of_process[table].add(verb)

@@ -7,6 +7,7 @@ from tests.architecture import grants
 from tests.architecture.grants import HTTP, OPERATOR, WORKER, Codebase, needs, statements_of
 from tests.architecture.source import source
 from tests.architecture.statements import Statement
+from tests.kit.db.files import make_file
 
 # The columns of the books that a role may change, by the part of the product that does, with the reason.
 MAY_CHANGE = {
@@ -87,6 +88,30 @@ def test_the_look_up_server_reads_one_table() -> None:
 )
 def test_a_statement_needs_what_it_does(text: str, needed: set[tuple[str, str]]) -> None:
     assert {*needs(Statement(place="builders/one/store.py:FIND", text=text))} == needed
+
+
+@pytest.mark.parametrize(
+    ("backfill", "needed"),
+    [
+        (
+            "-- backfill: one (id)\n-- rows: colour IS NULL\n-- set: colour = 'grey'\n",
+            {("one", "SELECT"), ("one", "UPDATE")},
+        ),
+        (
+            "-- backfill: one (id)\n-- rows: total IS NULL\n-- set: total = (SELECT max(n) FROM two)\n",
+            {("one", "SELECT"), ("one", "UPDATE"), ("two", "SELECT")},
+        ),
+        (
+            "-- backfill: invoices_lines (id)\n-- rows: amount IS NULL\n-- set: amount = 1\n",
+            {("invoices_lines", "SELECT"), ("invoices_lines", "UPDATE amount")},
+        ),
+        ("-- backfill: one (id)\n-- rows: colour IS NULL\n", set()),
+        ("", set()),
+    ],
+)
+def test_the_worker_may_fill_the_rows_of_a_migration(backfill: str, needed: set[tuple[str, str]]) -> None:
+    file = make_file("0018_filled.sql", "SELECT", run="after", last=backfill)
+    assert {need for each in grants.backfills([file]) for need in needs(each)} == needed
 
 
 FILES = [
