@@ -38,8 +38,8 @@ async def test_nobody_claims_them_for_a_year(
     assert planned["errors"]
     clock.move(YEAR + timedelta(seconds=1))
     assert (await check(anyone, domain, "ada"))["available"] is True
+    await make.apply(bob, make.alias(f"ada@{domain}"))  # also before the row is deleted
     await old_rows.delete(database, "aliases_quarantines")
-    await make.apply(bob, make.alias(f"ada@{domain}"))
 
 
 async def test_nobody_claims_what_looks_like_them(

@@ -103,7 +103,9 @@ async def _take(
     """Take names whose skeletons are locked, all or none; return those that are refused."""
     refused = {each.name for each in wanted}
     async with conn.transaction():  # a savepoint: a refusal undoes the names taken so far
-        refused -= await name_store.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
+        refused -= await name_store.take(
+            conn, realm=realm, account_id=account_id, wanted=wanted, until=until, now=clock.now()
+        )
         if refused:
             raise Rollback
     return refused

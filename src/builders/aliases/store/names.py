@@ -154,7 +154,7 @@ TAKE = """
     WHERE found.is_taken IS NOT TRUE AND NOT EXISTS (
         SELECT FROM aliases_quarantines AS erased, aliases_salts AS salts
         WHERE %(realm)s::uuid = '00000000-0000-0000-0000-000000000000' AND erased.domain = %(domain)s::text
-          AND erased.hash = sha256(
+          AND erased.until > %(now)s AND erased.hash = sha256(
                   salts.salt || decode(md5(%(domain)s::text || ' ' || wanted.skeleton), 'hex')
               )
     )
@@ -315,12 +315,18 @@ async def prune_expired(conn: Conn, *, now: datetime, limit: int) -> int:
 
 
 async def take(
-    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
+    conn: Conn,
+    *,
+    realm: UUID,
+    account_id: UUID,
+    wanted: Sequence[AliasName],
+    until: datetime | None,
+    now: datetime,
 ) -> set[Name]:
     """Claim names, or reserve them until a time; return those that are the account's with their skeleton."""
     taken: set[Name] = set()
     for domain, names in _by_domain(wanted):
-        row = {"realm": realm, "account_id": account_id, "domain": domain, "until": until}
+        row = {"realm": realm, "account_id": account_id, "domain": domain, "until": until, "now": now}
         cursor = await conn.execute(TAKE, {**row, **_columns(names, "key", "skeleton", "alias_id")})
         found = await cursor.fetchall()
         given = {"skeletons": [each for _, each, _ in found], "added": [each for *_, each in found]}
