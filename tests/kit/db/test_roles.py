@@ -33,7 +33,7 @@ ABLE = """
     WHERE relkind = 'S' AND has_sequence_privilege(%(role)s, oid, privilege)
     UNION ALL
     SELECT proname::text, 'EXECUTE', '' FROM pg_proc
-    WHERE pronamespace = 'public'::regnamespace AND proname ~ '^(kit|invoices)_'
+    WHERE pronamespace = 'public'::regnamespace AND proname ~ '^(kit|identity|invoices)_'
         AND (prosecdef OR provolatile = 'v') AND has_function_privilege(%(role)s, oid, 'EXECUTE')
 """
 MONTH = timedelta(days=31)
@@ -72,6 +72,7 @@ def test_a_role_may_do_what_is_generated_and_nothing_else(prepared: Roles, proce
         "UPDATE invoices_lines SET amount = 0",
         "DELETE FROM invoices_payments",
         "UPDATE portfolio_ledger_entries SET amount = 0",
+        "UPDATE identity_accounts SET sandbox_of = NULL",
         "DELETE FROM portfolio_ledger_entries",
         "UPDATE kit_partitioned SET days = 1",
         "INSERT INTO kit_migrations VALUES ('', '', now())",
