@@ -178,3 +178,7 @@ def test_erasures_of_a_list_are_repeated(builders: Cli, account: str, tmp_path: 
     result = builders("accounts", "erase", "--from-list", path)
     assert (result.exit_code, result.stdout) == (0, "1 account erased again.\n")
     assert builders("accounts", "erase", "--from-list", path).stdout == "0 accounts erased again.\n"
+    path.write_text(f"\n{shown['id']} 2026-11-26T10:00:00Z\nada\n")
+    refused = builders("accounts", "erase", "--from-list", path)
+    assert refused.exit_code == 2
+    assert "Line 3 does not begin with the id of an account." in refused.stderr

@@ -10,6 +10,7 @@ from builders.forwarding import correspondents, messages
 from builders.forwarding.filter_addresses import DOMAIN, address_of_name
 from builders.forwarding.mail_filter import MailFilter
 from builders.forwarding.mail_server import MESSAGE_BYTES
+from builders.kit.db import suspensions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
@@ -124,6 +125,15 @@ async def test_no_reply_leaves_from_a_name_whose_owner_stopped_it(
     code, _ = await hand_over(proved(own, reverse), f"{reverse.partition('@')[0]}@{DOMAIN}", sender=own)
     assert (code, queue.mail) == (550, [])
     assert "550 5.1.1" in await lookups.ask("recipient", reverse)
+
+
+async def test_no_reply_leaves_from_a_name_of_a_suspended_account(
+    alice: Person, name: Json, hand_over: HandOver, queue: Queue, conn: Conn
+) -> None:
+    reverse, own = await reverse_of(alice, name), alice.account.email
+    await suspensions.insert(conn, account_ids=[alice.account.id], reason="spam", now=clock.now())
+    code, _ = await hand_over(proved(own, reverse), f"{reverse.partition('@')[0]}@{DOMAIN}", sender=own)
+    assert (code, queue.mail) == (550, [])
 
 
 async def use_replies(conn: Conn, person: Person, count: int) -> None:

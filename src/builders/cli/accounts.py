@@ -111,7 +111,7 @@ async def restore(database: Database, settings: Settings, account: str) -> comma
 @click.option("--reason", help="Why, as the number of the request of its holder; for the log, without an address.")
 @click.option(
     "--from-list",
-    type=click.File(encoding="utf-8"),
+    type=click.File(encoding="utf-8-sig"),
     help="Repeat the erasures of this file, which a restored backup has not.",
 )
 @commands.works
@@ -120,10 +120,14 @@ async def erase(
 ) -> commands.Output:
     """Erase an account with all its rows but issued invoices; a worker does it within minutes. It has no way back.
 
-    Open invoices, promotions and a suspension are settled before. The holder can ask for it in the console.
+    Open invoices, promotions and a suspension are settled before.
     """
     if from_list is not None:
-        done = await execution.repeat(database, settings=settings, lines=from_list)
+        try:
+            listed = execution.read_list(from_list)
+        except ValueError as error:
+            raise click.UsageError(f"{from_list.name}: {error}") from None
+        done = await execution.repeat(database, settings=settings, account_ids=listed)
         return commands.Output({"erased": done}, f"{commands.counted(len(done), 'account')} erased again.")
     if account is None or not (reason or "").strip():
         raise click.UsageError("Name the account by --account, and the reason by --reason.")

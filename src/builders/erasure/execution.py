@@ -60,10 +60,22 @@ async def begin_now(conn: Conn, *, account: Account, reason: str) -> None:
     await begin(conn, account=account)
 
 
-async def repeat(database: Database, *, settings: Settings, lines: Iterable[str]) -> Sequence[UUID]:
-    """Erase the accounts of a list, as far as this database has them; return their ids."""
+def read_list(lines: Iterable[str]) -> Sequence[UUID]:
+    """Return the accounts of a list of erasures. Raise ValueError for a line without an id."""
+    listed = dict[UUID, None]()
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                listed[UUID(line.split()[0])] = None
+            except ValueError:
+                raise ValueError(f"Line {number} does not begin with the id of an account.") from None
+    return [*listed]
+
+
+async def repeat(database: Database, *, settings: Settings, account_ids: Iterable[UUID]) -> Sequence[UUID]:
+    """Erase accounts, as far as this database has them; return their ids."""
     done = list[UUID]()
-    for account_id in dict.fromkeys(UUID(line.split()[0]) for line in lines if line.strip()):
+    for account_id in account_ids:
         async with database.transaction() as conn:
             found = (await accounts.list_accounts_by_id(conn, account_ids=[account_id])).get(account_id)
             if found is None or found.email == ERASED:

@@ -18,7 +18,7 @@ from builders.forwarding import store
 from builders.forwarding.errors import CorrespondentLimit, CorrespondentNotFound, RepliesDisabled
 from builders.forwarding.filter_addresses import REVERSE, encode
 from builders.forwarding.records import Correspondent, ReplyRoute, ShownCorrespondent
-from builders.kit.db import batches, old_rows
+from builders.kit.db import batches, old_rows, suspensions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
@@ -98,7 +98,7 @@ async def find_route(conn: Conn, *, name: str) -> ReplyRoute | None:
     if found is None:
         return None
     alias = await find_replying(conn, account_id=owner[0], alias_id=found.alias_id)
-    if alias is None:
+    if alias is None or await suspensions.find_reason(conn, owner[0]) is not None:
         return None
     return extended(
         ReplyRoute, found, domain=alias.domain, local_part=alias.local_part, destinations=alias.receiving

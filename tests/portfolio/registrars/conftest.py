@@ -33,8 +33,8 @@ async def outbound(reaching: Settings) -> AsyncIterator[Outbound]:
 
 @pytest.fixture
 def worker(settings: Settings, fakes: FakeServer) -> Settings:
-    """Settings of a worker that may reach the fakes."""
-    return settings.model_copy(update={"outbound_allow": (fakes.address,)})
+    """Settings of a worker that may reach the fakes; its jobs end in one time slice, also on a busy machine."""
+    return settings.model_copy(update={"outbound_allow": (fakes.address,), "worker_slice_s": 60.0})
 
 
 @pytest.fixture(autouse=True)
