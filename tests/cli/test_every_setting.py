@@ -37,6 +37,7 @@ WRONG: Mapping[str, Sequence[str]] = {
     "worker_concurrency": ["0", "101"],
     "worker_slice_s": ["61"],
     "quarantine_days": ["-1"],
+    "erased_name_days": ["364"],
     "cooling_off_hours": ["337"],
     "confirmations_per_day": ["0"],
     "machines_max_total": ["500", "many USD", "500 XXXX"],

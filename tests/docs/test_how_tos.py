@@ -21,11 +21,13 @@ from tests.docs.walks import Step, walk
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
-# Commands that never end, need a message, records in DNS, a cluster or a system folder, or read what an earlier
-# page made.
+# Commands that never end, need a running service, a message, records in DNS, a cluster or a system folder, or read
+# what an earlier page made.
 LEFT_OUT = (
     "serve",
     "worker",
+    "reload",
+    "status",
     "demo registrars",
     "mail show",
     "doctor",
