@@ -16,6 +16,7 @@ from tests.cast import Person
 from tests.catalog.make import fresh
 from tests.domains.make import PATH, add, check_due, good_records, make_live, settings_of
 from tests.domains.nameserver import Fault, Nameserver
+from tests.erasure.test_execution import erase
 
 Json = dict[str, Any]
 A_DAY = timedelta(days=1, minutes=1)
@@ -197,3 +198,14 @@ async def test_private_keys_are_sealed_again_and_stay_the_same(
 
 def test_a_signing_key_shows_no_secret_in_a_log() -> None:
     assert "PRIVATE" not in repr(dkim_keys.SigningKey(selector="b1", pem="PRIVATE"))
+
+
+async def test_an_erasure_ends_the_keys_and_the_holder(
+    alice: Person, bob: Person, service: Service, dns: Nameserver, held: Json
+) -> None:
+    await make(service, held["domain"])
+    await erase(alice)
+
+    async with service.api.state.database.connection() as conn:
+        assert await dkim_keys.list_keys(conn, domains=[held["domain"]]) == []
+    assert (await make_live(bob, dns, held["domain"]))["status"] == "live"

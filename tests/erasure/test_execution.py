@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack, aclosing
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,9 +18,10 @@ from builders.identity.records import ERASED, Preset
 from builders.kit.db import account_tables
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.templates import EmailReplaced
-from tests.cast import Person
+from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.console import form_scenes as scenes, portfolio_scene
 from tests.console.scenes import Scene
@@ -152,7 +154,9 @@ async def test_its_row_says_so(filled: Person, conn: Conn) -> None:
 
 async def test_its_credentials_are_refused_at_once(alice: Person) -> None:
     await begin(alice)
-    assert (await alice.get("/v1/me")).json()["code"] == "account_suspended"
+    refused = (await alice.get("/v1/me")).json()
+    assert (refused["code"], refused["detail"]) == ("account_suspended", "This account is being erased.")
+    assert "operator" not in refused["next_action"]
     await run(alice)
     assert (await alice.get("/v1/me")).status_code == 401
 
@@ -163,6 +167,22 @@ async def test_its_address_can_have_a_new_account(alice: Person, conn: Conn) -> 
     await run(alice)
 
     assert (await accounts.get_account_by_email(conn, email=alice.account.email)).id == made.id
+
+
+async def test_the_sign_ins_and_invitations_of_a_new_account_stay(
+    alice: Person, dana: Person, anyone: Client, conn: Conn
+) -> None:
+    address = {"email": alice.account.email}
+    await anyone.post("/v1/auth/login", json=address)
+    await begin(alice)
+    clock.move(timedelta(seconds=1))
+    await anyone.post("/v1/auth/login", json=address)
+    await invite(dana, alice)
+    await run(alice)
+    count = "SELECT count(*) FROM identity_sign_ins WHERE address = %s"
+    assert await (await conn.execute(count, [alice.account.email])).fetchone() == (1,)
+    team = (await dana.get("/v1/portfolio/team")).json()
+    assert [each["email"] for each in team["invites"]] == [alice.account.email]
 
 
 async def test_waiting_mail_is_not_sent(alice: Person, database: Database, settings: Settings) -> None:

@@ -32,7 +32,6 @@ from builders.portfolio.team import members
 JOB = "erasure.erase"
 AFTER = timedelta(minutes=2)  # requests that have begun end in this time
 BATCH = 1_000  # rows
-REASON = "It is being erased."
 # What tax law demands: the rows of the real account stay (docs/explanation/what-is-kept.md).
 INVOICES = frozenset(
     f"invoices_{each}" for each in ("credit", "invoices", "line_credits", "lines", "numbers", "payments")
@@ -46,7 +45,7 @@ _log = log.get_logger()
 async def begin(conn: Conn, *, account: Account, delay: timedelta = AFTER) -> None:
     """Make an account unreachable, and enqueue the job that erases it."""
     account_ids = [account.id, account.sandbox_id]
-    await suspensions.insert(conn, account_ids=account_ids, reason=REASON, now=clock.now())
+    await suspensions.insert(conn, account_ids=account_ids, reason=suspensions.ERASING, now=clock.now())
     await credentials.end_credentials(conn, account_id=account.id)
     await accounts.begin_erasure(conn, account_id=account.id)
     await enqueue(conn, account_id=account.id, delay=delay)
@@ -99,11 +98,11 @@ async def run(
     """Erase an account whose erasure has begun; yield after each batch. Without one, do nothing."""
     async with database.connection() as conn:
         account = await accounts.find_erasing(conn, account_id=account_id)
+        erased_at = await accounts.find_erased_at(conn, account_id=account_id)
         tables = await account_tables.load(conn)
-    if account is None:
+    if account is None or erased_at is None:
         return
-    until = clock.now() + timedelta(days=settings.erased_name_days)
-    works = _list_works(account, tables, until, settings, batch)
+    works = _list_works(account, erased_at, tables, settings, batch)
     deleted = 1
     while deleted:  # what was written meanwhile is deleted by another pass
         deleted = 0
@@ -122,10 +121,13 @@ async def run(
 
 
 def _list_works(
-    account: Account, tables: Sequence[AccountTable], until: datetime, settings: Settings, batch: int
+    account: Account, erased_at: datetime, tables: Sequence[AccountTable], settings: Settings, batch: int
 ) -> Sequence[_Work]:
     account_ids = [account.sandbox_id, account.id]
-    works: list[_Work] = [partial(members.erase, account_id=each, email=account.email) for each in account_ids]
+    until = clock.now() + timedelta(days=settings.erased_name_days)
+    works: list[_Work] = [
+        partial(members.erase, account_id=each, email=account.email, until=erased_at) for each in account_ids
+    ]
     works += [partial(claims.erase_names, account_id=each, until=until, limit=batch) for each in account_ids]
     works += [partial(dkim_keys.erase, account_id=each) for each in account_ids]
     works.append(partial(mail.delete_files, account_ids=account_ids, data_dir=settings.data_dir))
@@ -138,7 +140,7 @@ def _list_works(
             if table.name != LAST and not (each == account.id and table.name in INVOICES)
         ]
     works.append(partial(invoices.erase_buyer, account_id=account.id))
-    works.append(lambda conn: store.delete_sign_ins(conn, email=account.email))
+    works.append(lambda conn: store.delete_sign_ins(conn, email=account.email, until=erased_at))
     works.append(lambda conn: store.delete_jobs(conn, account_ids=list(map(str, account_ids)), task=JOB))
     return works
 

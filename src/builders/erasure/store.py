@@ -6,8 +6,10 @@ from builders.kit.db.queries import query
 delete_rows = query("""
     SELECT identity_erase(%(table)s, %(owner)s, %(account_id)s, %(most)s)
 """).value(int)
-# Of an address, which had no account then.
-delete_sign_ins = query("DELETE FROM identity_sign_ins WHERE address = %(email)s").count()
+# Of an address; later ones are of another account.
+delete_sign_ins = query("""
+    DELETE FROM identity_sign_ins WHERE address = %(email)s AND requested_at <= %(until)s
+""").count()
 # Those that run end by themselves, as this one does.
 delete_jobs = query("""
     DELETE FROM procrastinate_jobs

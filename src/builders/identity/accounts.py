@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from uuid import UUID
 
 from pydantic_core import to_json
@@ -96,10 +97,10 @@ async def ensure_account(conn: Conn, *, email: str) -> Account:
     return await get_account_by_email(conn, email=email)
 
 
-async def require_admitted(conn: Conn, *, account_id: UUID) -> None:
-    """Raise AccountSuspended for an account that the operator has suspended."""
+async def require_admitted(conn: Conn, *, account_id: UUID, tells: bool = True) -> None:
+    """Raise AccountSuspended for an account that the operator has suspended; `tells` its holder the reason."""
     if (reason := await suspensions.find_reason(conn, account_id)) is not None:
-        raise AccountSuspended(reason)
+        raise AccountSuspended(reason if tells else None)
 
 
 async def begin_erasure(conn: Conn, *, account_id: UUID) -> None:
@@ -111,6 +112,11 @@ async def begin_erasure(conn: Conn, *, account_id: UUID) -> None:
 async def find_erasing(conn: Conn, *, account_id: UUID) -> Account | None:
     """Return an account whose erasure has begun and not ended."""
     return await store.find_erasing(conn, account_id=account_id)
+
+
+async def find_erased_at(conn: Conn, *, account_id: UUID) -> datetime | None:
+    """Return when the erasure of an account began."""
+    return await store.find_erased_at(conn, account_id=account_id)
 
 
 async def list_erasing(conn: Conn, *, limit: int) -> Sequence[UUID]:

@@ -20,6 +20,7 @@ from builders.mail import service as mail
 from builders.mail.templates import EmailReplaced
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
+from tests.erasure.test_execution import erase
 from tests.identity.oauth.program import Program, error_of
 from tests.identity.oauth.test_at_mcp import send
 from tests.identity.test_devices import ask, decide, poll
@@ -130,13 +131,25 @@ async def test_nobody_signs_in_to_a_suspended_account(alice: Person) -> None:
         await alice.sign_in()
 
 
-async def test_a_member_does_not_act_in_a_suspended_account(dana: Person, people: MakePerson) -> None:
+async def test_a_connection_is_refused_after_an_erasure(program: Program, alice: Person) -> None:
+    found = await program.connect()
+    await erase(alice)
+
+    assert (await send(program, found["access_token"])).status_code == 401
+    assert error_of(await program.refresh(found["refresh_token"])) == "invalid_grant"
+
+
+async def test_a_member_neither_acts_in_a_suspended_account_nor_reads_the_reason(
+    dana: Person, people: MakePerson
+) -> None:
     charlie = await people("charlie", Preset.DOMAINER_FULL)
     await join(dana, charlie)
     assert (await charlie.get("/v1/portfolio/domains", headers=of(dana))).status_code == 200
     await suspend(dana)
 
-    assert refusal(await charlie.get("/v1/portfolio/domains", headers=of(dana))) == REFUSED
+    answer = await charlie.get("/v1/portfolio/domains", headers=of(dana))
+    assert refusal(answer) == (403, "account_suspended", "The operator has suspended this account.")
+    assert REASON not in answer.text
     assert (await charlie.get("/v1/portfolio/domains")).status_code == 200
 
 

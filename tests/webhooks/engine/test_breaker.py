@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from builders.kit.db import suspensions
 from builders.kit.values import clock
 from builders.webhooks import sender
 from builders.webhooks.records import DeliveryStatus, DisabledReason
@@ -232,6 +233,16 @@ async def test_pending_deliveries_of_a_deleted_destination_are_cancelled(harness
         await harness.cancel_undeliverable()
         assert [row.status for row in await harness.rows()] == ["pending"] * 3  # the destination may appear later
         later(claims.VISIBLE_AFTER + timedelta(seconds=1))
+        await harness.cancel_undeliverable()
+    assert [row.status for row in await harness.rows()] == ["cancelled"] * 3
+
+
+async def test_pending_deliveries_of_a_suspended_account_are_cancelled(harness: Harness) -> None:
+    async with receiving(saying(OK)) as receiver, calling(receiver) as harness.outbound:
+        account, _ = await begin(harness, receiver, count=3)
+        async with harness.database.transaction() as conn:
+            await suspensions.insert(conn, account_ids=[account], reason="spam", now=clock.now())
+        assert await harness.rounds() == 0
         await harness.cancel_undeliverable()
     assert [row.status for row in await harness.rows()] == ["cancelled"] * 3
 

@@ -82,6 +82,7 @@ begin_erasure = query("""
 """).run()
 _ERASING = f"{_ANY} AND account.erased_at IS NOT NULL AND account.email <> 'erased person'"
 find_erasing = query(f"{_ERASING} AND account.id = %(account_id)s").one(Account)
+find_erased_at = query("SELECT erased_at FROM identity_accounts WHERE id = %(account_id)s").scalar(datetime)
 list_erasing = query(f"{_ERASING} ORDER BY account.id LIMIT %(limit)s").all(Account)
 end_erasure = query("""
     UPDATE identity_accounts

@@ -10,6 +10,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 
+ERASING = "It is being erased."  # the reason of an account whose erasure has begun
 _insert = query("""
     INSERT INTO kit_suspensions (account_id, reason, suspended_at)
     SELECT id, %(reason)s, %(now)s FROM unnest(%(account_ids)s::uuid[]) AS suspended (id)

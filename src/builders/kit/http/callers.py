@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from starlette.types import Scope
 
 from builders.kit.callers import APPROVE, Caller, FreshSignInRequired, PersonRequired, require_fresh_person
+from builders.kit.db import suspensions
 from builders.kit.effects import Effect, effect_of
 from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
@@ -94,8 +95,11 @@ class AccountSuspended(Problem):
     status, code = 403, "account_suspended"
     remedy = "Write to the operator of this service, who can restore the account."
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"The operator has suspended this account: {reason}")
+    def __init__(self, reason: str | None) -> None:
+        if reason == suspensions.ERASING:
+            super().__init__("This account is being erased.", next_action="Nothing brings it back.")
+        else:
+            super().__init__(f"The operator has suspended this account{f': {reason}' if reason else '.'}")
 
 
 class IssuerUnavailable(Problem):

@@ -118,7 +118,7 @@ async def _find_access(conn: Conn, *, caller: Caller, portfolio: str | None) -> 
         found = await store.find_member(conn, account_id=portfolio_id, member_id=own)
         if found is None:
             return None
-        await accounts.require_admitted(conn, account_id=owner_id)
+        await accounts.require_admitted(conn, account_id=owner_id, tells=False)
         role, approves_plans = found.role, found.approves_since is not None
     return Access(
         portfolio_id=portfolio_id,

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.identity import accounts as identity_accounts, people
@@ -476,8 +476,8 @@ def _event_data(invitation: Invite) -> InviteData:
     return InviteData(id=invitation.id, email=addresses.mask(invitation.email), role=invitation.role)
 
 
-async def erase(conn: Conn, *, account_id: UUID, email: str) -> int:
-    """End the memberships and the invitations of an account that is erased; return their number.
+async def erase(conn: Conn, *, account_id: UUID, email: str, until: datetime) -> int:
+    """End the memberships of an erased account, and its invitations made until a time; return their number.
 
     Publish portfolio.team.member_removed for the teams, which know the account by its id alone.
     """
@@ -486,4 +486,4 @@ async def erase(conn: Conn, *, account_id: UUID, email: str) -> int:
         await store.delete_member(conn, account_id=each.portfolio_id, member_id=account_id)
         data = MemberData(account_id=account_id, role=each.role)
         await outbox.publish(conn, TEAM_MEMBER_REMOVED, account_id=each.portfolio_id, data=data)
-    return len(memberships) + await store.erase_invites(conn, email=email, now=clock.now())
+    return len(memberships) + await store.erase_invites(conn, email=email, until=until, now=clock.now())

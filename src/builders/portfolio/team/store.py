@@ -111,7 +111,7 @@ delete_member = query("""
 
 erase_invites = query("""
     UPDATE portfolio_team_invites SET email = 'erased person', ended_at = coalesce(ended_at, %(now)s)
-    WHERE email = %(email)s
+    WHERE email = %(email)s AND created_at <= %(until)s
 """).count()
 
 
