@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, CompletedProcess, Popen, run
@@ -99,11 +99,13 @@ class Serving:
         assert self._parent.poll() is None, self.log()
         return self.status("/readyz") == http.HTTPStatus.OK
 
-    def status(self, path: str, key: str = "", **headers: str) -> int:
+    def status(
+        self, path: str, key: str = "", *, within_s: float = 5, headers: Mapping[str, str] | None = None
+    ) -> int:
         """Return the status of a request on a new connection; 0 without a response."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=within_s)
         try:
-            connection.request("GET", path, headers={"X-API-Key": key} if key else headers)
+            connection.request("GET", path, headers={"X-API-Key": key} if key else headers or {})
             return connection.getresponse().status
         except (OSError, http.client.HTTPException):
             return 0

@@ -156,6 +156,7 @@ def test_an_account_is_suspended_and_restored(builders: Cli, account: str) -> No
 
 
 def test_an_account_is_erased_with_a_reason(builders: Cli, account: str, conninfo: str) -> None:
+    shown = json.loads(builders("accounts", "show", "--account", account, "--json").stdout)
     assert builders("accounts", "erase", "--account", account).exit_code == 2
     result = builders("accounts", "erase", "--account", account, "--reason", "request 1712")
 
@@ -165,7 +166,9 @@ def test_an_account_is_erased_with_a_reason(builders: Cli, account: str, conninf
     )
     with psycopg.connect(conninfo) as conn:
         found = conn.execute(
-            "SELECT count(*) FROM procrastinate_jobs WHERE task_name = 'erasure.erase'"
+            "SELECT count(*) FROM procrastinate_jobs"
+            " WHERE task_name = 'erasure.erase' AND args ->> 'account_id' = %(account_id)s",
+            {"account_id": shown["id"]},
         ).fetchone()
     assert found == (1,)
 

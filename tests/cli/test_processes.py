@@ -56,7 +56,7 @@ def running() -> Iterator[Serving]:
 def test_two_processes_share_a_limit_and_trust_only_the_proxy(running: Serving) -> None:
     forged = ({"X-Forwarded-For": f"192.0.2.{n}", "Forwarded": f"for=192.0.2.{n}"} for n in range(2 * QUOTA))
 
-    found = Counter(running.status(PATH, **headers) for headers in forged)
+    found = Counter(running.status(PATH, headers=headers) for headers in forged)
 
     assert found.keys() == {200, 429}
     assert 0.9 * QUOTA <= found[200] <= QUOTA
