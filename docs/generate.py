@@ -336,8 +336,10 @@ def retention() -> str:
             kept = [("kept, also if the account is erased", "")]
         if (monthly := partitions.tables().get(name)) is not None:
             days = f"{monthly.retention.days} days"
-            setting = monthly.setting and f"`BUILDERS_{monthly.setting.upper()}`, by default {days}"
-            kept = [(setting or days, "months are dropped")]
+            if monthly.setting is not None:
+                bounds = _bounds(Settings.model_fields[monthly.setting])
+                days = f"`BUILDERS_{monthly.setting.upper()}`, by default {days} ({bounds})"
+            kept = [(days, "months are dropped")]
         old = old_rows.describe(name)
         kept += [(each, "old rows are deleted") for each in old]
         if old and whose == "the service":

@@ -35,7 +35,7 @@ MAX_CACHED = 10_000  # accounts
 CHANGING_S = 15.0  # longer than a request can take to commit the end of a credential that it began
 MAILBOX_OWNER = Actor(type="user")  # a person who proved with a code or a link to receive the mail of the address
 
-partitions.declare("identity_audit", retention=HISTORY_RETENTION)
+partitions.declare("identity_audit", retention=HISTORY_RETENTION, setting="audit_days")
 _real_ids: OrderedDict[UUID, UUID] = OrderedDict()  # by account id, the oldest entry first
 _changing: dict[UUID, float] = {}  # by real account: until when no remembered caller counts (monotonic)
 

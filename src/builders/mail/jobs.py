@@ -1,5 +1,6 @@
 """Jobs of mail."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from procrastinate import JobContext
@@ -9,7 +10,6 @@ from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.records import RETENTION
 from builders.mail.store import Key
 from builders.mail.transports import FolderTransport
 
@@ -32,8 +32,9 @@ async def deliver(context: JobContext, account_id: str, message_id: str) -> None
 @queue.periodic("37 * * * *", name="mail.prune_outbox")
 async def prune_outbox(context: JobContext) -> None:
     """Delete files of the development outbox that are older than the messages that the database keeps."""
-    oldest = (clock.now() - RETENTION).timestamp()
-    await FolderTransport(queue.settings(context).data_dir).prune(oldest)
+    settings = queue.settings(context)
+    oldest = (clock.now() - timedelta(days=settings.mail_days)).timestamp()
+    await FolderTransport(settings.data_dir).prune(oldest)
 
 
 @queue.periodic("* * * * *", name="mail.sweep")

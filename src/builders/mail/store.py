@@ -14,7 +14,7 @@ from builders.kit.db.queries import due_rows, newest_rows, query, stale_rows
 from builders.kit.values import ids
 from builders.mail.records import RETENTION, Category, Message, Origin, Status
 
-partitions.declare("mail_messages", retention=RETENTION)
+partitions.declare("mail_messages", retention=RETENTION, setting="mail_days")
 
 INSERT = """
     INSERT INTO mail_messages (account_id, id, created_at, template, category, recipient, content, status,

@@ -172,7 +172,7 @@ CREATE TABLE identity_audit (
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE identity_audit_default PARTITION OF identity_audit DEFAULT;
-INSERT INTO kit_partitioned (name, days) VALUES ('identity_audit', 400);
+INSERT INTO kit_partitioned (name, days) VALUES ('identity_audit', 90); -- the least of BUILDERS_AUDIT_DAYS
 CREATE INDEX identity_audit_by_action ON identity_audit (account_id, action, id);
 
 -- Requests to sign in. Global, and without an account where there is none: an address without an account has a row like

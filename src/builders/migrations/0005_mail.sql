@@ -24,7 +24,7 @@ CREATE TABLE mail_messages (
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE mail_messages_default PARTITION OF mail_messages DEFAULT;
-INSERT INTO kit_partitioned (name, days) VALUES ('mail_messages', 90);
+INSERT INTO kit_partitioned (name, days) VALUES ('mail_messages', 90); -- the least of BUILDERS_MAIL_DAYS
 CREATE INDEX mail_messages_due ON mail_messages (next_try_at) WHERE next_try_at IS NOT NULL;
 CREATE INDEX mail_messages_by_age ON mail_messages (created_at);
 

@@ -111,7 +111,7 @@ CREATE TABLE webhooks_attempts (
     PRIMARY KEY (account_id, delivery_id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE webhooks_attempts_default PARTITION OF webhooks_attempts DEFAULT;
-INSERT INTO kit_partitioned (name, days) VALUES ('webhooks_attempts', 30);
+INSERT INTO kit_partitioned (name, days) VALUES ('webhooks_attempts', 7); -- the least of BUILDERS_ATTEMPTS_DAYS
 CREATE INDEX webhooks_attempts_by_destination ON webhooks_attempts (account_id, destination_id, created_at);
 
 -- A UUIDv7 with the event's time and 62 bits of a digest of event and destination: a fan-out that is repeated finds its

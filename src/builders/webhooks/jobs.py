@@ -27,7 +27,7 @@ from builders.webhooks.store import destinations, events as event_store
 partitions.declare("webhooks_payloads", retention=RETENTION)
 partitions.declare("webhooks_deliveries", retention=RETENTION)
 partitions.declare("webhooks_feed", retention=RETENTION)
-partitions.declare("webhooks_attempts", retention=timedelta(days=30))
+partitions.declare("webhooks_attempts", retention=timedelta(days=30), setting="attempts_days")
 dispatcher.subscribe_batches(name="webhooks.append_to_feed")(feed.append)
 
 REASONS: Mapping[DisabledReason, str] = {

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+from annotated_types import Ge
 
 from builders.kit.db import migrations, partitions, rights, roles
 from builders.kit.db.rights import HTTP, LOOKUP, OPERATOR, ROLES, WORKER
+from builders.kit.process.settings import Settings
 from tests.cli.databases import Roles, database_with_roles, own_database
 
 # All that a role may do with each table, view, column, sequence and function of the service, also by PUBLIC.
@@ -143,11 +145,36 @@ def test_a_temporary_table_takes_the_place_of_none_in_the_functions(worker: psyc
 def test_each_declared_table_has_its_retention_in_the_database(prepared: Roles) -> None:
     with psycopg.connect(prepared.owner) as conn:
         stored: dict[str, int] = dict(conn.execute("SELECT name, days FROM kit_partitioned").fetchall())
-    least = {"tracking_days": 3}  # of the setting
     assert stored == {
-        name: each.retention.days if each.setting is None else least[each.setting]
+        name: each.retention.days if each.setting is None else least_of(each.setting)
         for name, each in partitions.tables().items()
     }
+
+
+def least_of(setting: str) -> int:
+    (least,) = (each.ge for each in Settings.model_fields[setting].metadata if isinstance(each, Ge))
+    assert isinstance(least, int)
+    return least
+
+
+def test_a_setting_keeps_rows_as_long_as_its_table_says_by_default() -> None:
+    found = {each.setting: each.retention.days for each in partitions.tables().values() if each.setting}
+    assert found == {name: Settings.model_fields[name].default for name in found}
+    assert {"tracking_days", "mail_days", "attempts_days", "audit_days"} == found.keys()
+
+
+@pytest.mark.parametrize("name", ["mail_days", "attempts_days", "audit_days"])
+def test_the_worker_keeps_and_drops_months_by_the_setting(
+    prepared: Roles, worker: psycopg.Connection, name: str
+) -> None:
+    (table,) = (table for table, each in partitions.tables().items() if each.setting == name)
+    now, least = datetime.now(UTC), timedelta(days=least_of(name))
+    with psycopg.connect(prepared.owner, autocommit=True) as owner:
+        owner.execute(partitions.MAKE, {"table": table, "now": now - 8 * MONTH})
+    assert drop(worker, table, now - 12 * MONTH) == []
+    assert len(drop(worker, table, now - least)) == 3
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="has not come"):
+        drop(worker, table, now - least + timedelta(days=1))
 
 
 def test_a_second_run_changes_nothing_and_a_surplus_right_is_revoked(prepared: Roles) -> None:

@@ -196,6 +196,18 @@ class Settings(BaseSettings):
         le=3650,
         description="Days for which single opens, clicks and funnel events are kept, in whole months; sums stay.",
     )
+    mail_days: int = Field(
+        90, ge=90, le=400, description="Days for which sent mail and its notices are listed, in whole months."
+    )
+    attempts_days: int = Field(
+        30,
+        ge=7,  # beyond the last attempt of a delivery
+        le=90,  # for which deliveries are kept
+        description="Days for which attempts of deliveries stay, with the answers of receivers, in whole months.",
+    )
+    audit_days: int = Field(
+        400, ge=90, le=3650, description="Days for which the audit log is kept, in whole months."
+    )
     lander_origins: Annotated[tuple[_Origin, ...], NoDecode] = Field(
         (),
         description="Comma-separated origins of other sites whose pages send funnel events: "
