@@ -53,7 +53,11 @@ class StripeServer:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
             writer.close()
             return
-        status, reply = self._create(_fields(head), dict(parse_qsl(body.decode())))
+        status, reply = (
+            self._list(_fields(head))
+            if head.startswith(b"GET ")
+            else self._create(_fields(head), dict(parse_qsl(body.decode())))
+        )
         if self.unanswered:
             self.unanswered -= 1
             writer.close()
@@ -65,6 +69,11 @@ class StripeServer:
         )
         writer.write(text)
         writer.close()
+
+    def _list(self, fields: dict[str, str]) -> tuple[int, Json]:
+        if fields.get("authorization") != f"Bearer {KEY}":
+            return 401, failure("invalid_request_error", "Invalid API Key provided: sk_test_***")
+        return self.failures.pop(0) if self.failures else (200, {"object": "list", "data": self.sessions[:1]})
 
     def _create(self, fields: dict[str, str], sent: Json) -> tuple[int, Json]:
         self.heads.append(fields)

@@ -267,3 +267,15 @@ async def test_a_reply_defers_or_bounces_the_message(
 
     assert (outcome.status, outcome.is_local_error) == (status, is_local_error)
     assert f"{outcome.code} {outcome.text}" == reply
+
+
+async def test_a_probe_of_a_silent_server_ends_in_time() -> None:
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    silent = await asyncio.start_server(wait, "127.0.0.1", 0)
+    async with silent, transport(f"smtp://127.0.0.1:{silent.sockets[0].getsockname()[1]}", QUICK) as each:
+        failure = await each.probe()
+    assert failure is not None
+    assert (failure.status, failure.is_local_error) == (Status.DEFERRED, False)

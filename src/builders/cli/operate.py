@@ -17,6 +17,7 @@ from builders.cli import (
     mail_checks,
     node_checks,
     production_checks,
+    remote_checks,
     serve,
     setting_files,
 )
@@ -155,6 +156,7 @@ def doctor_command(*, production: bool, as_json: bool) -> None:
     findings += setting_files.run_checks(settings)
     findings += listener_checks.run_checks(settings, address.load_parts(settings))
     findings += mail_checks.run_checks(settings)
+    findings += remote_checks.run_checks(settings)
     findings += production_checks.run_checks(settings, os.environ) if production else []
     lines = []
     for finding in findings:

@@ -90,7 +90,7 @@ def serve(
         environment = {**os.environ, **_environment(ready, is_embedded=settings.database_url is None)}
         keys = _load_demo(environment) if demo else ""
         programs = _list_servers(workers, listener, others) + (_list_workers(ready) if works else [])
-        _require_places(ready, [each.name for each in programs])
+        _require_places(ready, [each.name for each in programs], environment)
         parent = supervisor.Supervisor(
             programs,
             environment=environment,
@@ -125,13 +125,24 @@ def _prepared(
         yield ready
 
 
-def _require_places(settings: Settings, parts: Sequence[str]) -> None:
-    """End the command if the processes need too many connections, or a port of metrics that is taken."""
+def _require_places(settings: Settings, parts: Sequence[str], environment: Mapping[str, str]) -> None:
+    """End the command if what the processes need is missing: connections, ports of metrics, other servers."""
     limit, _ = on_database(settings, demand.read_limit)
     if excess := demand.find_excess(parts, settings, limit):
         raise CannotStart(excess, next_action=demand.LOWER)
     listeners.require_metrics_ports(settings, parts)
+    if {"http-1", "worker"} & {*parts}:
+        _require_servers(settings, environment)
     note(f"Starting {', '.join(parts)} ...")
+
+
+def _require_servers(settings: Settings, environment: Mapping[str, str]) -> None:
+    """End the command if the mail server or Stripe refuses the settings. Another process has what asks them."""
+    if settings.smtp_url is None and settings.stripe_key is None:
+        return
+    tried = subprocess.run([*BUILDERS, "try-servers"], env=environment, check=False, start_new_session=True)  # noqa: S603 - our own command
+    if tried.returncode:  # it has printed the reason
+        sys.exit(1)
 
 
 def _list_servers(

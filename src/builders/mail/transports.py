@@ -159,8 +159,19 @@ class SmtpTransport:
             async with asyncio.timeout(self._limits.total_s):
                 return await self._attempt(message)
         except TimeoutError:
-            text = f"The mail server took longer than {self._limits.total_s:.0f} s."
-            return Outcome(status=Status.DEFERRED, text=text)
+            return self._too_slow()
+
+    async def probe(self) -> Outcome | None:
+        """Connect and sign in as for a message, in bounded time; return why that fails, or None."""
+        try:
+            async with asyncio.timeout(self._limits.total_s):
+                client = await self._open()
+        except TimeoutError:
+            return self._too_slow()
+        if isinstance(client, Outcome):
+            return client
+        await _quit(client)
+        return None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -176,6 +187,18 @@ class SmtpTransport:
             outcome = await self._transmit(kept, message, is_kept=True)
             if outcome is not None:
                 return outcome
+        client = await self._open()
+        if isinstance(client, Outcome):
+            return client
+        outcome = await self._transmit(client, message, is_kept=False)
+        return outcome or Outcome(status=Status.DEFERRED, text="The connection was lost.")
+
+    def _too_slow(self) -> Outcome:
+        text = f"The mail server took longer than {self._limits.total_s:.0f} s."
+        return Outcome(status=Status.DEFERRED, text=text)
+
+    async def _open(self) -> SMTP | Outcome:
+        """Return a connection that is ready for a message, or why there is none."""
         is_implicit = self._server.tls == "implicit"
         client = SMTP(
             hostname=self._server.host,
@@ -203,8 +226,7 @@ class SmtpTransport:
                 )
                 return Outcome(status=Status.DEFERRED, code=code, text=text, is_local_error=is_ours)
             raise
-        outcome = await self._transmit(client, message, is_kept=False)
-        return outcome or Outcome(status=Status.DEFERRED, text="The connection was lost.")
+        return client
 
     def _take(self) -> SMTP | None:
         while self._idle:
