@@ -13,6 +13,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/forwarding/answer_sender.py": "composes messages, in a process without requests",
     "builders/cli/serve.py": "waits for the processes of the service",
     "builders/cli/session.py": "a command of the operator",
+    "builders/cli/embedded/lease.py": "renews it, in a command without requests",
     "builders/cli/embedded/server.py": "renews the lease of the database folder, in a process without requests",
     "builders/demo/registrars/fake.py": "the server of a stand-in",
     "builders/kit/process/supervision.py": "waits for the end of the parent process",

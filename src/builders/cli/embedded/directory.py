@@ -30,22 +30,26 @@ PROBE_SCRIPT = (
 )
 
 
-def find() -> Path:
-    """Return the folder with bin, lib and share, without importing the wheel. Raise EmbeddedServerError."""
+def find(major: int = MAJOR) -> Path:
+    """Return the folder with bin, lib and share of a version. Raise EmbeddedServerError.
+
+    The wheel, which is not imported, has two.
+    """
     spec = find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
-        binaries = Path(folder).resolve() / f"pginstall{MAJOR}"
-        if (binaries / "bin" / "postgres").is_file():
-            return binaries
+        for binaries in Path(folder).resolve().glob("pginstall*"):
+            catalog = binaries / "share" / "postgresql" / "postgres.bki"
+            if catalog.is_file() and catalog.read_bytes().startswith(b"# PostgreSQL %d\n" % major):
+                return binaries
     raise EmbeddedServerError(
-        f"The package {DISTRIBUTION} with PostgreSQL {MAJOR} is not installed, or not for this kind of "
+        f"The package {DISTRIBUTION} with PostgreSQL {major} is not installed, or not for this kind of "
         "machine. Install the service's requirements again, or set BUILDERS_DATABASE_URL."
     )
 
 
-def get_for_user(user: SystemUser, system_dir: Path) -> Path:
+def get_for_user(user: SystemUser, system_dir: Path, *, major: int = MAJOR) -> Path:
     """Return a folder of programs that the user can run; copy it to `system_dir` if necessary."""
-    binaries = find()
+    binaries = find(major)
     if not user.must_switch or _can_run(binaries, user):
         return binaries
     copy = _copy_binaries(binaries, system_dir)
@@ -60,7 +64,8 @@ def _can_run(binaries: Path, user: SystemUser) -> bool:
 
 def _copy_binaries(binaries: Path, system_dir: Path) -> Path:
     """Copy the programs to `system_dir`, under a name derived from the wheel's file hashes; return the folder."""
-    digest = hashlib.sha256((distribution(DISTRIBUTION).read_text("RECORD") or "").encode()).hexdigest()[:12]
+    record = distribution(DISTRIBUTION).read_text("RECORD") or ""
+    digest = hashlib.sha256(f"{record}{binaries.name}".encode()).hexdigest()[:12]
     target = system_dir / f"builders-postgresql-{digest}"
     if not target.exists():
         fresh = Path(tempfile.mkdtemp(prefix="builders-postgresql-", dir=system_dir))
@@ -102,6 +107,16 @@ class DatabaseDirectory:
     def cluster(self) -> Path:
         """Return PGDATA."""
         return self.folder / "cluster"
+
+    @property
+    def fresh(self) -> Path:
+        """Return the path of a cluster that is being made; whoever makes one deletes what is there."""
+        return self.folder / "cluster.new"
+
+    @property
+    def kept(self) -> Path:
+        """Return the path of the cluster of an earlier version, until an upgrade is confirmed."""
+        return self.folder / "cluster.old"
 
     @property
     def log(self) -> Path:

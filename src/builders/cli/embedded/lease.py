@@ -7,8 +7,10 @@ it changes; this needs no equal clocks. A clean stop removes the file, so only t
 
 import os
 import socket
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -54,6 +56,26 @@ class Lease:
     def release(self) -> None:
         """Remove the file."""
         self._path.unlink(missing_ok=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Take the lease, renew it during the block, and release it."""
+        self.take()
+        left = threading.Event()
+
+        def renew() -> None:
+            while not left.wait(self._renew_s):
+                with suppress(OSError):  # a full disk
+                    self.renew()
+
+        thread = threading.Thread(target=renew, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            left.set()
+            thread.join()
+            self.release()
 
     def _write(self) -> None:
         draft = self._path.with_name(f"{FILE}.{os.getpid()}")

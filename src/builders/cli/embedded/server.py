@@ -13,8 +13,7 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -30,10 +29,12 @@ from builders.cli.embedded.directory import (
     ROLE,
     SYSTEM_DIR,
     DatabaseDirectory,
+    find,
     get_for_user,
     open_directory,
 )
 from builders.cli.embedded.lease import Lease, require_local
+from builders.cli.embedded.locks import exclusive, open_lock, try_exclusive
 from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser, choose_user
 from builders.kit.db import migrations
 from builders.kit.process import log
@@ -113,6 +114,18 @@ LOW_SPACE_BYTES = 128 * 2**20  # less free space is mentioned in error messages
 
 # Written to postgresql.conf at creation; the operator may change them there.
 INITIAL_SETTINGS = ("max_connections=200", "shared_buffers=128MB", "timezone=UTC", "log_timezone=UTC")
+CONVERT = "Stop the service, back up the database, and run `builders postgres upgrade`."
+RESTORE = (
+    "Start the release that created it, save the database with pg_dump, move the folder away, start this one and "
+    "restore."
+)
+
+
+def _is_installed(major: str) -> bool:
+    try:
+        return bool(find(int(major)))
+    except (EmbeddedServerError, ValueError):
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,29 +140,40 @@ class Cluster:
 
     def create(self) -> None:
         """Create the cluster if it is missing. Raise EmbeddedServerError, also for another PostgreSQL version."""
+        self.take_back()
         if self.directory.cluster.exists():
             self._check()
             return
-        fresh, secret = self.directory.folder / "cluster.new", self.directory.password
+        fresh, secret = self.directory.fresh, self.directory.password
         password = secrets.token_urlsafe(32)
         # One file for two programs: initdb reads the first line, libpq the matching one.
         text = f"{password}\n*:*:*:{ROLE}:{password}\n"
         self._check_created(
             self.user.shell('rm -rf "$1"; cat >"$2.new" && mv "$2.new" "$2"', fresh, secret, text=text)
         )
-        initdb = self.user.run(
-            self.binaries / "bin" / "initdb",
-            *("-D", fresh, "--username", ROLE, "--pwfile", secret, "--auth=scram-sha-256"),
+        self.initialize(
             # Byte-order collation, the same on each machine; case conversion as Unicode defines.
             *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
             *("--data-checksums", *(f"--set={setting}" for setting in INITIAL_SETTINGS)),
-            *(() if self.durable else ("--no-sync",)),
-            wait_s=CREATE_TIMEOUT_S,
         )
-        self._check_created(initdb)
         if self.durable:
             os.sync()  # including the password, before the rename below marks the cluster as complete
         self._check_created(self.user.run("mv", fresh, self.directory.cluster))
+
+    def initialize(self, *options: str) -> None:
+        """Create a cluster beside the one that is used. Raise EmbeddedServerError."""
+        initdb = self.user.run(
+            self.binaries / "bin" / "initdb",
+            *("-D", self.directory.fresh, "--username", ROLE, "--pwfile", self.directory.password),
+            *("--auth=scram-sha-256", *options, *(() if self.durable else ("--no-sync",))),
+            wait_s=CREATE_TIMEOUT_S,
+        )
+        self._check_created(initdb)
+
+    def take_back(self) -> None:
+        """Use the kept cluster if an upgrade or its return was killed between two renames."""
+        if self.directory.kept.exists() and not self.directory.cluster.exists():
+            self._check_created(self.user.run("mv", self.directory.kept, self.directory.cluster))
 
     def start(self) -> None:
         """Start the server unless it is running.
@@ -209,8 +233,7 @@ class Cluster:
         if found != str(MAJOR):
             raise EmbeddedServerError(
                 f"{self.directory.cluster} belongs to PostgreSQL {found}; this release contains {MAJOR}. "
-                "Start the release that created it, save the database with pg_dump, move the folder away, start "
-                "this one and restore."
+                + (CONVERT if _is_installed(found) else RESTORE)
             )
         if not self.directory.password.exists():
             raise EmbeddedServerError(
@@ -255,52 +278,6 @@ class Cluster:
         return EmbeddedServerError(
             f"{what}. It is in {self.directory.folder}{space}. Its last output:\n{output.strip() or '(none)'}"
         )
-
-
-POLL_INTERVAL_S = 0.05  # flock has no timeout
-
-
-def open_lock(path: Path) -> int:
-    """Open the lock file, creating it if missing; child processes do not inherit the descriptor (PEP 446)."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except FileExistsError:
-        return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-    if os.geteuid() == 0:
-        # the owner of the folder must be able to lock the file later
-        owner = path.parent.stat()
-        os.fchown(descriptor, owner.st_uid, owner.st_gid)
-    return descriptor
-
-
-def try_exclusive(descriptor: int) -> bool:
-    """Try to take the exclusive lock without waiting; return True on success."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-@contextmanager
-def exclusive(path: Path, *, wait_s: float) -> Iterator[int]:
-    """Hold the exclusive lock during the block; provide its descriptor.
-
-    Raise EmbeddedServerError if the lock is not available within `wait_s` seconds.
-    """
-    deadline = time.monotonic() + wait_s
-    descriptor = open_lock(path)
-    try:
-        while not try_exclusive(descriptor):
-            if time.monotonic() > deadline:
-                raise EmbeddedServerError(
-                    f"Another process has been starting or stopping PostgreSQL for {wait_s:.0f} s "
-                    f"(it holds {path}). Check what it does, end it, and try again."
-                )
-            time.sleep(POLL_INTERVAL_S)
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 DATABASE = "builders"

@@ -1,0 +1,197 @@
+"""A database of an earlier PostgreSQL is upgraded by pg_upgrade, in a copy.
+
+`cluster` is used, `cluster.new` is being made, and `cluster.old` is kept until it is confirmed. Only renames
+change which one is used. A command that is killed between two of them is undone by the next one, or by the next
+start (`Cluster.take_back`); killed before or after them, it is repeated. PostgreSQL's programs have a session of
+their own and inherit the lock: what still runs after a kill ends first.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from builders.cli.embedded.directory import (
+    MAJOR,
+    ROLE,
+    SYSTEM_DIR,
+    DatabaseDirectory,
+    get_for_user,
+    open_directory,
+)
+from builders.cli.embedded.lease import Lease, require_local
+from builders.cli.embedded.locks import exclusive, open_lock, try_exclusive
+from builders.cli.embedded.server import DATABASE, DEFAULT_TIMING, Cluster
+from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser, choose_user
+from builders.kit.db import layouts
+
+UPGRADE_TIMEOUT_S = 24 * 3600
+MARGIN_BYTES = 256 * 2**20
+# pg_upgrade writes a script into the current folder that deletes the old cluster by its path, which is that of the
+# new one after the renames. Its output is a file: a pipe would end it with this process, and leave its server.
+UPGRADE_SCRIPT = (
+    'cd "$1" && export PGPASSFILE="$2" && shift 2 && "$@" >upgrade.log 2>&1; status=$?; '
+    "[ $status = 0 ] || tail -n 30 upgrade.log; rm -f upgrade.log delete_old_cluster.sh; exit $status"
+)
+# What the operator may have changed; a setting that the new version does not know fails the start.
+SETTINGS_SCRIPT = 'cd "$1" && cp -p postgresql.conf postgresql.auto.conf pg_hba.conf pg_ident.conf "$2"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A database folder that no process uses or can start to use."""
+
+    directory: DatabaseDirectory
+    user: SystemUser
+    system_dir: Path
+    durable: bool
+
+    def upgrade(self) -> str:
+        """Upgrade an earlier version, or continue a check that was ended; return what to do next."""
+        found = self._read_major()
+        if found == MAJOR and not self.directory.kept.exists():
+            return f"The database is of PostgreSQL {MAJOR}: there is nothing to do."
+        if found == MAJOR:
+            self._check(expected=None)
+        else:
+            self._convert(found)
+        return (
+            f"The database is of PostgreSQL {MAJOR} now. Start the service and try it; then run `builders "
+            f"postgres confirm`, which deletes {self.directory.kept}, or `builders postgres revert`, which "
+            "uses it again without what was written since. Take a new base backup if you archive the log."
+        )
+
+    def revert(self) -> str:
+        """Use the kept cluster again; return what to do next."""
+        self._require_kept()
+        self._cluster(MAJOR).stop()
+        self._rename('rm -rf "$2" && mv "$1" "$2" && mv "$3" "$1"')
+        return (
+            f"The database is of PostgreSQL {self._read_major()} again: start the release that made it. "
+            f"{self.directory.fresh} has what was written since the upgrade, until the next one."
+        )
+
+    def confirm(self) -> str:
+        """Delete the kept cluster; return what was done."""
+        self._require_kept()
+        if self._read_major() != MAJOR:
+            raise EmbeddedServerError(f"The used database is not of PostgreSQL {MAJOR}. Nothing is deleted.")
+        # Renamed first, because a folder that is deleted in part must not be used again.
+        self._rename('rm -rf "$2" && mv "$3" "$2" && rm -rf "$2"')
+        return "The database of the earlier PostgreSQL is deleted."
+
+    def _convert(self, major: int) -> None:
+        # The place of the check for a verified backup of the last hour, which needs `builders backup`.
+        if self.directory.kept.exists():
+            raise EmbeddedServerError(f"{self.directory.kept} is of another upgrade. Move it away.")
+        old = self._cluster(major)
+        old.start()  # recovers from a crash; pg_upgrade needs a clean stop
+        try:
+            layout = layouts.read(self.directory.conninfo("postgres"))
+            expected = layouts.count(self.directory.conninfo(DATABASE))
+        except psycopg.Error as error:
+            raise EmbeddedServerError(f"The PostgreSQL {major} refuses the connection: {error}") from error
+        finally:
+            old.stop()
+        self._require_space()
+        self._run("rm", "-rf", self.directory.fresh)
+        self._cluster(MAJOR).initialize(*layout.options())
+        self._pg_upgrade(old.binaries, "--check")
+        self._pg_upgrade(old.binaries)
+        self._run("/bin/sh", "-c", SETTINGS_SCRIPT, "sh", self.directory.cluster, self.directory.fresh)
+        self._rename('mv "$1" "$3" && mv "$2" "$1"')
+        try:
+            self._check(expected=expected)
+        except BaseException:
+            self.revert()
+            raise
+
+    def _check(self, *, expected: int | None) -> None:
+        """Start the new version, collect statistics, and compare how many tables and indexes it has."""
+        new = self._cluster(MAJOR)
+        new.start()
+        try:
+            layouts.analyze(self.directory.conninfo(DATABASE))
+            found = layouts.count(self.directory.conninfo(DATABASE))
+        except psycopg.Error as error:
+            raise EmbeddedServerError(f"The PostgreSQL {MAJOR} refuses the connection: {error}") from error
+        finally:
+            new.stop()
+        if expected not in {None, found}:
+            raise EmbeddedServerError(f"The upgraded database has {found} tables and indexes of {expected}.")
+
+    def _pg_upgrade(self, old_binaries: Path, *options: str) -> None:
+        binaries = self._cluster(MAJOR).binaries
+        self._run(
+            *("/bin/sh", "-c", UPGRADE_SCRIPT, "sh", self.directory.folder, self.directory.password),
+            *(binaries / "bin" / "pg_upgrade", "--copy", "-U", ROLE, "-s", self.directory.sockets),
+            *("-b", old_binaries / "bin", "-B", binaries / "bin", *options, *(() if self.durable else ("-N",))),
+            *("-d", self.directory.cluster, "-D", self.directory.fresh),
+        )
+
+    def _require_space(self) -> None:
+        used = int(self._run("du", "-sk", self.directory.cluster).split()[0]) * 1024 + MARGIN_BYTES
+        free = shutil.disk_usage(self.directory.folder).free
+        if free < used:
+            raise EmbeddedServerError(
+                f"The upgrade copies the database: {used // 2**20} MB must be free for {self.directory.folder}, "
+                f"and {free // 2**20} MB are."
+            )
+
+    def _require_kept(self) -> None:
+        if not self.directory.kept.exists():
+            raise EmbeddedServerError(f"No upgrade waits to be confirmed: {self.directory.kept} is missing.")
+
+    def _read_major(self) -> int:
+        try:
+            return int((self.directory.cluster / "PG_VERSION").read_text())
+        except (FileNotFoundError, ValueError):
+            raise EmbeddedServerError(f"{self.directory.cluster} is no database of PostgreSQL.") from None
+
+    def _rename(self, script: str) -> None:
+        """Run a script with the paths of the used, the new and the kept cluster, on data that is on the disk."""
+        if self.durable:
+            os.sync()
+        names = (self.directory.cluster, self.directory.fresh, self.directory.kept)
+        self._run("/bin/sh", "-c", script, "sh", *names)
+
+    def _run(self, *command: str | Path) -> str:
+        done = self.user.run(*command, wait_s=UPGRADE_TIMEOUT_S)
+        if done.returncode != 0:
+            raise EmbeddedServerError(f"The upgrade failed, and nothing is changed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def _cluster(self, major: int) -> Cluster:
+        return Cluster(
+            directory=self.directory,
+            binaries=get_for_user(self.user, self.system_dir, major=major),
+            user=self.user,
+            durable=self.durable,
+            grace_s=DEFAULT_TIMING.grace_s,
+        )
+
+
+@contextmanager
+def opened(data_dir: Path, *, durable: bool = True, system_dir: Path = SYSTEM_DIR) -> Iterator[Place]:
+    """Hold the database folder, which no other process or host can use meanwhile. Raise EmbeddedServerError."""
+    home = data_dir / "postgres"
+    if not home.exists():
+        raise EmbeddedServerError(f"There is no database in {data_dir}.")
+    require_local(home)
+    with exclusive(data_dir / "postgres.lock", wait_s=DEFAULT_TIMING.lock_timeout_s) as lock_fd:
+        users = open_lock(data_dir / "postgres.users")
+        try:
+            if not try_exclusive(users):
+                raise EmbeddedServerError(f"Processes of the service use the database in {data_dir}. Stop them.")
+            user = choose_user(home, data_dir, lock_fd=lock_fd)
+            directory = open_directory(data_dir, user, system_dir)
+            place = Place(directory=directory, user=user, system_dir=system_dir, durable=durable)
+            with Lease(data_dir, renew_s=DEFAULT_TIMING.renew_lease_s).held():
+                place._cluster(MAJOR).take_back()  # noqa: SLF001 - of this module
+                yield place
+        finally:
+            os.close(users)

@@ -1,0 +1,190 @@
+"""A database of PostgreSQL 16 becomes one of 18, by the programs of the wheel."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from builders.cli import doctor
+from builders.cli.embedded import directory, upgrade
+from builders.cli.embedded.directory import ROLE, open_directory
+from builders.cli.embedded.server import DATABASE, Cluster, EmbeddedServer
+from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
+from builders.cli.embedded.upgrade import Place
+from builders.kit.db import layouts, migrations
+from tests.cli.embedded.conftest import _open_folder
+from tests.cli.embedded.servers import ask, kill, processes, python_path, wait_until
+
+OLD, NEW = 16, directory.MAJOR
+PASSWORD = "of-these-tests"
+SYSTEM = directory.SYSTEM_DIR
+KEPT = "SELECT sum(n) FROM kept"
+
+
+def cluster(data: Path, major: int) -> Cluster:
+    user = choose_user(data / "postgres", data)
+    return Cluster(
+        directory=open_directory(data, user, SYSTEM),
+        binaries=directory.get_for_user(user, SYSTEM, major=major),
+        user=user,
+        durable=False,
+        grace_s=0.3,
+    )
+
+
+@pytest.fixture(scope="session")
+def of_16() -> Iterator[Path]:
+    """A data directory with a database of PostgreSQL 16, in the form that this service gives it."""
+    for folder in _open_folder():
+        data = folder / "data"
+        data.mkdir(mode=0o755)
+        old = cluster(data, OLD)
+        place = old.directory
+        old.user.shell('printf "%s" "$2" >"$1"', place.password, f"{PASSWORD}\n*:*:*:{ROLE}:{PASSWORD}\n")
+        old.initialize("--encoding=UTF8", "--locale=C", "--set=max_connections=37")
+        old.user.run("mv", place.fresh, place.cluster)
+        old.start()
+        migrations.create_database(place.conninfo("postgres"), DATABASE)
+        ask(place.conninfo(DATABASE), "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+        old.stop()
+        yield data
+
+
+@pytest.fixture
+def data(of_16: Path) -> Iterator[Path]:
+    """A copy of it, which is not running."""
+    for folder in _open_folder():
+        subprocess.run(["cp", "-a", of_16, folder / "data"], check=True)
+        yield folder / "data"
+
+
+def step(data: Path, of: Callable[[Place], str]) -> str:
+    with upgrade.opened(data, durable=False) as place:
+        return of(place)
+
+
+def major(data: Path) -> int:
+    return int((data / "postgres" / "cluster" / "PG_VERSION").read_text())
+
+
+def test_the_service_refuses_it_with_the_command_to_run(data: Path) -> None:
+    with pytest.raises(EmbeddedServerError, match=r"belongs to PostgreSQL 16; .*`builders postgres upgrade`"):
+        EmbeddedServer(data, durable=False).start()
+
+
+def test_an_upgrade_keeps_rows_settings_and_layout_until_it_is_confirmed(data: Path) -> None:
+    said = step(data, Place.upgrade)
+    assert "builders postgres confirm" in said
+
+    with EmbeddedServer(data, durable=False) as running:
+        assert ask(running.conninfo, "SHOW server_version").split(".")[0] == str(NEW)  # type: ignore[attr-defined] # a text
+        assert ask(running.conninfo, KEPT) == 500500
+        assert ask(running.conninfo, "SHOW max_connections") == "37"
+        assert ask(running.conninfo, "SELECT reltuples::int FROM pg_class WHERE relname = 'kept'") == 1000
+        assert layouts.read(running.conninfo) == layouts.Layout("UTF8", "c", "C", "C", None, False)
+    (finding,) = (each for each in doctor.check_embedded_database(data) if each.check == "upgrade")
+    assert finding.ok
+    assert "builders postgres revert" in (finding.next_action or "")
+
+    assert "Start the service and try it" in step(data, Place.upgrade)  # again
+    step(data, Place.confirm)
+    assert sorted(each.name for each in (data / "postgres").iterdir() if each.is_dir()) == ["cluster", "socket"]
+    assert "nothing to do" in step(data, Place.upgrade)
+    for of in (Place.revert, Place.confirm):
+        with pytest.raises(EmbeddedServerError, match="No upgrade waits"):
+            step(data, of)
+
+
+def test_a_return_uses_the_old_rows_again(data: Path) -> None:
+    step(data, Place.upgrade)
+    with EmbeddedServer(data, durable=False) as running:
+        ask(running.conninfo, "INSERT INTO kept VALUES (7)")
+    assert "PostgreSQL 16 again" in step(data, Place.revert)
+    assert major(data) == OLD
+
+    old = cluster(data, OLD)
+    old.start()
+    assert ask(old.directory.conninfo(DATABASE), KEPT) == 500500
+    old.stop()
+
+
+@pytest.mark.parametrize("of", [Place.upgrade, Place.revert])
+def test_a_kill_between_the_renames_leaves_the_old_one(data: Path, of: Callable[[Place], str]) -> None:
+    home = data / "postgres"
+    if of is Place.upgrade:
+        subprocess.run(["mkdir", home / "cluster.new"], check=True)
+    (home / "cluster").rename(home / "cluster.old")
+    with pytest.raises(EmbeddedServerError, match="belongs to PostgreSQL 16"):
+        EmbeddedServer(data, durable=False).start()
+    assert major(data) == OLD
+
+
+def test_a_kill_during_pg_upgrade_is_continued_by_the_next_command(data: Path) -> None:
+    program = [sys.executable, "-m", "builders", "postgres", "upgrade"]
+    settings = {name: value for name, value in python_path().items() if "DATABASE_URL" not in name}
+    settings |= {"BUILDERS_DATA_DIR": str(data)}
+    with subprocess.Popen(program, env=settings, stderr=subprocess.PIPE) as begun:
+        wait_until((data / "postgres" / "cluster.new" / "pg_upgrade_output.d").exists)
+        begun.send_signal(signal.SIGKILL)
+    assert major(data) == OLD
+
+    done = subprocess.run(program, env=settings, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert major(data) == NEW
+    with EmbeddedServer(data, durable=False) as running:
+        assert ask(running.conninfo, KEPT) == 500500
+
+
+def test_an_unclean_stop_is_recovered_first(data: Path) -> None:
+    old = cluster(data, OLD)
+    old.start()
+    ask(old.directory.conninfo(DATABASE), "INSERT INTO kept VALUES (500)")
+    kill(*processes(data))
+    step(data, Place.upgrade)
+    with EmbeddedServer(data, durable=False) as running:
+        assert ask(running.conninfo, KEPT) == 501000
+
+
+def test_a_setting_that_the_new_version_does_not_know_changes_nothing(data: Path) -> None:
+    with (data / "postgres" / "cluster" / "postgresql.conf").open("a") as settings:
+        settings.write("old_snapshot_threshold = -1\n")
+    with pytest.raises(EmbeddedServerError, match="old_snapshot_threshold"):
+        step(data, Place.upgrade)
+    assert major(data) == OLD
+    assert not (data / "postgres" / "cluster.old").exists()
+
+
+def test_too_little_space_changes_nothing(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(data)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=2**20))
+    with pytest.raises(EmbeddedServerError, match=r"The upgrade copies the database: \d+ MB must be free"):
+        step(data, Place.upgrade)
+    assert (major(data), processes(data)) == (OLD, [])
+
+
+def test_an_upgrade_waits_for_no_process_that_uses_the_database(data: Path) -> None:
+    step(data, Place.upgrade)
+    with EmbeddedServer(data, durable=False) as running:
+        with pytest.raises(EmbeddedServerError, match="Processes of the service use the database"):
+            step(data, Place.revert)
+        assert ask(running.conninfo, KEPT) == 500500
+
+
+def test_a_folder_without_a_database_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddedServerError, match="There is no database"):
+        step(tmp_path, Place.upgrade)
+
+
+def test_the_layout_of_a_cluster_of_this_release_has_the_same_options(data: Path) -> None:
+    shutil.rmtree(data / "postgres")
+    with EmbeddedServer(data, durable=False) as running, psycopg.connect(running.conninfo):
+        layout = layouts.read(running.conninfo)
+    assert layout.options() == [
+        *("--encoding=UTF8", "--lc-collate=C", "--lc-ctype=C", "--locale-provider=builtin"),
+        *("--builtin-locale=C.UTF-8", "--data-checksums"),
+    ]
