@@ -35,6 +35,7 @@ CHANGES = (
     (re.compile(r"sha256:[0-9a-f]{64}"), "DIGEST"),
     (re.compile(r"builders-verification=\w+"), "PROOF"),
     (re.compile(r"svc_(live|test)_[\w…-]+"), r"svc_\1_KEY"),
+    (re.compile(r"\*\*\*#[0-9a-f]{8}@"), "***#TAG@"),
     (re.compile(r"whsec_[\w+/=…-]+"), "SECRET"),
     (re.compile(r"(in )?(a moment|just now|\d+ (second|minute|hour|day|month|year)s?( ago)?)"), "WHEN"),
     (re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?( UTC|Z)?)?"), "DATE"),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from playwright.sync_api import sync_playwright  # type: ignore[import-not-found
 
 from tests.console.browser.account import Receiver, fill, plan, suggest
 from tests.console.browser.addresses import ISSUER, NOBODY, SUPPORT, parameters
-from tests.console.browser.people import ACCOUNTANT, DECIDER, OWNER, STRANGER, Demo
+from tests.console.browser.people import ACCOUNTANT, DECIDER, OWNER, STRANGER, WITHIN_S, Demo
 from tests.demo_server import registrars, served  # noqa: F401 - a fixture
 from tests.plans.make import Json, alias, full_manifest
 
@@ -65,7 +66,16 @@ def known(
         cookies, request_id = prepare(site, chromium, client, found)
         asked = client.post("/v1/auth/device/authorize", json={"host": "laptop", "scope": "developer_full"}).json()
         own = {"request_id": request_id, "user_code": asked["user_code"], "registrars": registrars}
+        await_use(client)
         yield {"cookies": cookies, "values": parameters(client, {**found, **own})}
+
+
+def await_use(client: httpx.Client) -> None:
+    """Wait until the key of the client is shown as used, which is written in the background."""
+    deadline = time.monotonic() + WITHIN_S
+    while not any(each["last_used_at"] for each in client.get("/v1/api-keys").json()["items"]):
+        assert time.monotonic() < deadline, "no key is shown as used"
+        time.sleep(0.1)
 
 
 def prepare(site: Demo, chromium: Any, client: httpx.Client, found: Mapping[str, str]) -> tuple[Json, str]:
