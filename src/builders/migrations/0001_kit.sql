@@ -57,15 +57,17 @@ CREATE TABLE kit_partitioned (
 -- The clock that bounds these functions. Tests replace it to be in another month.
 CREATE FUNCTION kit_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE RETURN now();
 
--- Locks a table that is declared. Refuses a time that has not come, other than of a role with the rights of the owner:
--- it could drop the table as well.
-CREATE FUNCTION kit_lock_partitioned(parent text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+-- Locks a table that is declared. Refuses a time that has not come or is before another one, other than of a role with
+-- the rights of the owner: it could drop the table as well.
+CREATE FUNCTION kit_lock_partitioned(parent text, moment timestamptz, since timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM kit_partitioned WHERE name = parent) THEN
         RAISE insufficient_privilege USING MESSAGE = format('%s has no partitions of months', parent);
     END IF;
-    IF moment > kit_now() + interval '1 hour' AND NOT pg_has_role(session_user, current_user, 'USAGE') THEN
-        RAISE insufficient_privilege USING MESSAGE = format('%s: %s has not come', parent, moment);
+    IF (moment BETWEEN since AND kit_now() + interval '1 hour') IS NOT TRUE
+        AND NOT pg_has_role(session_user, current_user, 'USAGE') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('%s: %s has not come, or is past', parent, moment);
     END IF;
     -- Concurrent processes would both create a partition.
     PERFORM pg_advisory_xact_lock(hashtextextended(parent, 0));
@@ -81,7 +83,7 @@ DECLARE
     lower text;
     upper text;
 BEGIN
-    PERFORM kit_lock_partitioned(parent, moment);
+    PERFORM kit_lock_partitioned(parent, moment, since => kit_now() - interval '1 month');
     FOR ahead IN 0..2 LOOP
         child := parent || to_char(month, '_YYYY_MM');
         lower := to_char(month, 'YYYY-MM-DD"T00:00Z"');
@@ -111,7 +113,7 @@ DECLARE
     child text;
 BEGIN
     PERFORM kit_lock_partitioned(
-        parent, oldest + make_interval(days => (SELECT days FROM kit_partitioned WHERE name = parent))
+        parent, oldest + make_interval(days => (SELECT days FROM kit_partitioned WHERE name = parent)), '-infinity'
     );
     EXECUTE format('DELETE FROM %I WHERE created_at < %L', parent || '_default', oldest);
     FOR child IN

@@ -1,5 +1,9 @@
 """Migrations of tests."""
 
+from typing import Any
+
+import psycopg
+
 from builders.kit.db.migration_files import Migration
 
 
@@ -8,3 +12,9 @@ def make_file(
 ) -> Migration:
     """Return a file with a header; `first` and `last` are further lines of it."""
     return Migration(name, f"{first}-- works with: {works_with}\n-- run: {run}\n{last}\n{text}")
+
+
+def ask(conninfo: str, question: str) -> list[tuple[Any, ...]]:
+    """Ask a database."""
+    with psycopg.connect(conninfo) as conn:
+        return conn.execute(question.encode()).fetchall()

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,18 +11,9 @@ import pytest
 
 from builders.kit.db import migrations
 from builders.kit.db.migration_files import Migration, MigrationError
-from tests.kit.db.files import make_file
+from tests.kit.db.files import ask, make_file
 
 APPLY = "import sys; from builders.kit.db import migrations; print(*migrations.migrate(sys.argv[1]), sep='\\n')"
-
-
-@pytest.fixture
-def fresh(empty: str) -> Iterator[str]:
-    """An empty database."""
-    yield empty
-    with psycopg.connect(empty, autocommit=True) as conn:
-        conn.execute("DROP SCHEMA public CASCADE")
-        conn.execute("CREATE SCHEMA public")
 
 
 @pytest.fixture
@@ -33,11 +23,6 @@ def extra(monkeypatch: pytest.MonkeyPatch) -> list[Migration]:
     first = migrations.list_migrations()[:1]
     monkeypatch.setattr(migrations, "list_migrations", lambda: [*first, *added])
     return added
-
-
-def ask(conninfo: str, question: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(conninfo) as conn:
-        return conn.execute(question.encode()).fetchall()
 
 
 def test_everything_is_applied_in_order_and_then_nothing(fresh: str) -> None:
@@ -167,6 +152,13 @@ def test_a_server_that_is_too_old_is_refused(fresh: str, monkeypatch: pytest.Mon
         migrations.migrate(fresh)
     monkeypatch.undo()
     assert ask(fresh, "SELECT relname FROM pg_class WHERE relname LIKE 'kit%'") == []
+
+
+def test_a_file_that_excludes_its_own_release_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrations, "get_release", lambda: "0.9.0")
+    refused = r"0001_kit\.sql works with 1\.0\.0 or newer, and this is 0\.9\.0\. The file is wrong"
+    with pytest.raises(MigrationError, match=refused):
+        migrations.list_migrations()
 
 
 def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -18,7 +18,7 @@ from builders.kit.db.connections import Database
 from builders.kit.db.migration_files import Migration, MigrationError
 from builders.kit.jobs import backfills, queue
 from builders.kit.process.settings import Settings
-from tests.kit.db.files import make_file
+from tests.kit.db.files import ask, make_file
 
 PART = """
 import sys
@@ -51,15 +51,6 @@ ROWS = "INSERT INTO things SELECT n, n, 'note ' || n FROM generate_series(1, %s)
 
 
 @pytest.fixture
-def fresh(empty: str) -> Iterator[str]:
-    """An empty database."""
-    yield empty
-    with psycopg.connect(empty, autocommit=True) as conn:
-        conn.execute("DROP SCHEMA public CASCADE")
-        conn.execute("CREATE SCHEMA public")
-
-
-@pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that sets the files."""
 
@@ -67,11 +58,6 @@ def files(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(migrations, "list_migrations", lambda: list(given))
 
     return change
-
-
-def ask(conninfo: str, question: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(conninfo) as conn:
-        return conn.execute(question.encode()).fetchall()
 
 
 def wait_for(true: Callable[[], object], *, within_s: float = 30) -> None:

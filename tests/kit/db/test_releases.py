@@ -1,6 +1,6 @@
 """Databases of other releases: what starts, what is refused, and what `migrate` does in which order."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import psycopg
 import pytest
@@ -10,15 +10,6 @@ from builders.kit.db.migration_files import Migration, MigrationError
 from tests.kit.db.files import make_file
 
 BACKFILL = "-- backfill: things (id)\n-- rows: colour IS NULL\n-- set: colour = 'grey'\n"
-
-
-@pytest.fixture
-def fresh(empty: str) -> Iterator[str]:
-    """An empty database."""
-    yield empty
-    with psycopg.connect(empty, autocommit=True) as conn:
-        conn.execute("DROP SCHEMA public CASCADE")
-        conn.execute("CREATE SCHEMA public")
 
 
 COLUMN = make_file("0002_colour.sql", "ALTER TABLE things ADD colour text")
@@ -140,10 +131,28 @@ def test_what_an_earlier_release_left_runs_first(fresh: str, install: Install) -
     next_one = make_file("0004_next.sql", "CREATE TABLE more (id int)", works_with="1.1.0")
     install("1.3.0", COLUMN, LEFT, next_one)
     with pytest.raises(
-        MigrationError, match=r"0003_old\.sql of an earlier release is pending\. Run `builders migr"
+        MigrationError, match=r"0003_old\.sql of an earlier release is pending\. First run `builders migr"
     ):
         migrations.migrate(fresh)
     assert migrations.migrate(fresh, after=True) == [LEFT.name]
+    assert migrations.migrate(fresh) == [next_one.name]
+
+
+def test_a_release_whose_files_run_after_its_start_is_not_skipped(fresh: str, install: Install) -> None:
+    """The file may wait for rows that only the worker of its release fills."""
+    install("1.0.0")
+    migrations.prepare(fresh)
+    filled = make_file("0003_filled.sql", "SELECT", run="after")
+    next_one = make_file("0004_next.sql", "CREATE TABLE more (id int)")
+    install("1.2.0", COLUMN, filled, next_one)
+    with pytest.raises(
+        MigrationError, match=r"0003_filled\.sql of an earlier release is pending\. Install that release first"
+    ):
+        migrations.migrate(fresh)
+    install("1.1.0", COLUMN, filled)
+    assert migrations.migrate(fresh) == [COLUMN.name]
+    assert migrations.migrate(fresh, after=True) == [filled.name]
+    install("1.2.0", COLUMN, filled, next_one)
     assert migrations.migrate(fresh) == [next_one.name]
 
 

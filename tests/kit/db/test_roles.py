@@ -111,9 +111,13 @@ def test_the_worker_drops_months_of_declared_tables_alone(worker: psycopg.Connec
         drop(worker, table, datetime(2020, 1, 1, tzinfo=UTC))
 
 
-def test_the_worker_makes_no_month_that_has_not_come(worker: psycopg.Connection) -> None:
-    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="has not come"):
-        worker.execute(partitions.MAKE, {"table": "kit_outbox", "now": datetime.now(UTC) + timedelta(hours=2)})
+@pytest.mark.parametrize("far", [timedelta(hours=2), -2 * MONTH, None], ids=["ahead", "past", "never"])
+def test_the_worker_makes_no_month_that_has_not_come_or_is_past(
+    worker: psycopg.Connection, far: timedelta | None
+) -> None:
+    moment = far and datetime.now(UTC) + far
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="has not come, or is past"):
+        worker.execute(partitions.MAKE, {"table": "kit_outbox", "now": moment})
 
 
 def test_the_worker_drops_nothing_within_the_retention(worker: psycopg.Connection) -> None:

@@ -130,15 +130,21 @@ class State:
 
     def _require_sequence(self) -> None:
         own = [each for each in self.pending if not each.is_of_queue]
-        waiting = list(takewhile(lambda each: each.header.is_after, own))
-        if any(not each.header.is_after for each in own[len(waiting) :]) and waiting:
-            reason = f"{waiting[0].name} of an earlier release is pending."
-            raise MigrationError(reason, "Run `builders migrate --after` first.")
+        ahead = len(list(takewhile(lambda each: not each.header.is_after, own)))
+        if not all(each.header.is_after for each in own[ahead:]):
+            reason = f"{own[ahead].name} of an earlier release is pending."
+            by = "Install that release first, with `builders migrate`, a restart and" if ahead else "First run"
+            raise MigrationError(reason, f"{by} `builders migrate --after`.")
 
 
 def list_migrations() -> list[Migration]:
-    """Return the service's migrations in order. Raise MigrationError for a malformed header."""
-    return _read_folder(resources.files("builders") / "migrations", "")
+    """Return the service's migrations in order. Raise MigrationError if this release does not work with a file."""
+    files = _read_folder(resources.files("builders") / "migrations", "")
+    for each in files:
+        if each.excludes(get_release()):
+            reason = f"{each.name} works with {each.header.works_with} or newer, and this is {get_release()}."
+            raise MigrationError(reason, "The file is wrong: name this release, or one before it.")
+    return files
 
 
 def _list_queue_migrations() -> list[Migration]:
