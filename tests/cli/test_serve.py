@@ -5,7 +5,9 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from pydantic import SecretStr
 
 from builders.cli import serve, session
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cli.conftest import Cli
 from tests.cli.embedded.servers import wait_until
 from tests.cli.serving import Serving, builders, data_folder
@@ -27,6 +30,22 @@ def data() -> Iterator[Path]:
     """Return a data folder that does not exist."""
     with data_folder() as folder:
         yield folder
+
+
+def test_a_slow_start_is_said_once_and_ends_with_the_address_and_the_keys(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter([False, False, False, True])
+
+    def is_ready(*_: object) -> bool:
+        clock.move(timedelta(minutes=2))
+        return next(answers)
+
+    monkeypatch.setattr(serve, "is_ready", is_ready)
+    serve._announce(Settings(), "developer_full live svc_live_1", threading.Event())
+    said = capfd.readouterr().err
+    assert said.count("does not respond at http://127.0.0.1:8000 yet") == 1
+    assert said.index("Builders responds at ") < said.index("svc_live_1")
 
 
 def test_serve_starts_on_an_empty_folder_and_stops_all_processes(data: Path) -> None:

@@ -7,6 +7,7 @@ It does not import the service, which would take a second and a hundred megabyte
 
 import http
 import http.client
+import math
 import os
 import socket
 import subprocess
@@ -224,7 +225,7 @@ def _announce(settings: Settings, keys: str, stopping: threading.Event) -> None:
             return
         if clock.monotonic() > deadline:
             note(f"Builders does not respond at {settings.url} yet; see the log above.")
-            return
+            deadline = math.inf
     stopping.wait(LOG_DELAY_S)
     note(_summary(settings, keys))
 
