@@ -37,7 +37,7 @@ CLIENTS = 16
 MEASURED_S = 5.0  # of the capacity
 QUIET_S = 2.0  # between two restarts
 DRAIN_S = 3
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 300.0  # on a busy machine
 POLL_S = 0.05
 MAX_P999_S, MAX_S = 1.0, 3.0
 NGINX = """
@@ -80,11 +80,14 @@ class Machine:
     def replace(self) -> None:
         """Replace its HTTP processes, and wait until the log says that the last one is replaced."""
         assert self.process is not None
-        before = self.log.read_bytes().count(b"child_replaced")
+        read = self.log.stat().st_size
         self.process.send_signal(signal.SIGUSR1)
         deadline = time.monotonic() + READY_WITHIN_S
-        while self.log.read_bytes().count(b"child_replaced") < before + 2:
-            assert time.monotonic() < deadline, "the processes were not replaced"
+        while (said := self.log.read_bytes()[read:]).count(b"child_replaced") < 2:
+            assert time.monotonic() < deadline, said.decode()
+            if b"replacement_failed" in said:  # the start took a minute on a busy machine: as an operator, again
+                read += len(said)
+                self.process.send_signal(signal.SIGUSR1)
             time.sleep(POLL_S)
 
     def stop(self) -> None:
@@ -184,9 +187,9 @@ def list_requests(secret: str) -> Iterator[bytes]:
         ).encode()
 
 
-async def load(port: int, secret: str, *, rate: float, until: "asyncio.Future[None]") -> Outcome:
+async def load(port: int, requests: Iterator[bytes], *, rate: float, until: "asyncio.Future[None]") -> Outcome:
     """Send `rate` requests a second, infinity for as many as possible, until the future is done."""
-    outcome, requests = Outcome(), list_requests(secret)
+    outcome = Outcome()
     clients = [asyncio.create_task(send(port, requests, outcome, pause_s=CLIENTS / rate)) for _ in range(CLIENTS)]
     await until
     outcome.is_over = True
@@ -196,7 +199,8 @@ async def load(port: int, secret: str, *, rate: float, until: "asyncio.Future[No
 
 async def measure(port: int, secret: str, machines: Sequence[Machine], restarts: int) -> tuple[float, Outcome]:
     """Return the requests a second that are answered at most, and the outcome of restarts at half of it."""
-    most = await load(port, secret, rate=float("inf"), until=asyncio.ensure_future(asyncio.sleep(MEASURED_S)))
+    requests = list_requests(secret)
+    most = await load(port, requests, rate=float("inf"), until=asyncio.ensure_future(asyncio.sleep(MEASURED_S)))
     capacity = len(most.took) / MEASURED_S
 
     async def restart() -> None:
@@ -206,7 +210,7 @@ async def measure(port: int, secret: str, machines: Sequence[Machine], restarts:
             await asyncio.to_thread(machine.restart if len(machines) > 1 else machine.replace)
         await asyncio.sleep(QUIET_S)
 
-    return capacity, await load(port, secret, rate=capacity / 2, until=asyncio.ensure_future(restart()))
+    return capacity, await load(port, requests, rate=capacity / 2, until=asyncio.ensure_future(restart()))
 
 
 @contextmanager
