@@ -12,7 +12,7 @@ from psycopg import sql
 from builders.kit.db.connections import Conn
 from builders.kit.db.migration_files import Backfill, MigrationError
 
-BATCH = 2_000  # rows of a transaction, for which the writers of these rows wait
+BATCH = 500  # rows of a transaction, for which the writers of these rows wait
 
 
 def require_filled(conn: psycopg.Connection, migration: str, backfill: Backfill) -> None:
@@ -26,11 +26,12 @@ def require_filled(conn: psycopg.Connection, migration: str, backfill: Backfill)
 
 async def fill(conn: Conn, backfill: Backfill, *, batch: int = BATCH) -> bool:
     """Fill a batch; return whether there may be more rows."""
-    # The condition again: a row may have changed since the batch was read.
+    # The condition again: a row may have changed since the batch was read. After WHERE it would make PostgreSQL
+    # read all rows to fill for each batch, because it knows little of a new column.
     changed = await conn.execute(
         sql.SQL(
-            "UPDATE {table} SET {column} = {value} "
-            "WHERE ({rows}) AND ({key}) IN (SELECT {key} FROM {table} WHERE {rows} LIMIT %(batch)s)"
+            "UPDATE {table} SET {column} = CASE WHEN {rows} THEN {value} ELSE {column} END "
+            "WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {rows} ORDER BY {key} LIMIT %(batch)s)"
         ).format(**_compose(backfill)),
         {"batch": batch},
     )
