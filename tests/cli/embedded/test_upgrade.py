@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from builders.cli import doctor
@@ -86,7 +85,10 @@ def test_an_upgrade_keeps_rows_settings_and_layout_until_it_is_confirmed(data: P
         assert ask(running.conninfo, KEPT) == 500500
         assert ask(running.conninfo, "SHOW max_connections") == "37"
         assert ask(running.conninfo, "SELECT reltuples::int FROM pg_class WHERE relname = 'kept'") == 1000
-        assert layouts.read(running.conninfo) == layouts.Layout("UTF8", "c", "C", "C", None, False)
+        assert layouts.read_options(running.conninfo) == [
+            *("--encoding=UTF8", "--lc-collate=C", "--lc-ctype=C"),
+            *("--locale-provider=libc", "--no-data-checksums"),
+        ]
     (finding,) = (each for each in doctor.check_embedded_database(data) if each.check == "upgrade")
     assert finding.ok
     assert "builders postgres revert" in (finding.next_action or "")
@@ -182,9 +184,9 @@ def test_a_folder_without_a_database_is_refused(tmp_path: Path) -> None:
 
 def test_the_layout_of_a_cluster_of_this_release_has_the_same_options(data: Path) -> None:
     shutil.rmtree(data / "postgres")
-    with EmbeddedServer(data, durable=False) as running, psycopg.connect(running.conninfo):
-        layout = layouts.read(running.conninfo)
-    assert layout.options() == [
+    with EmbeddedServer(data, durable=False) as running:
+        options = layouts.read_options(running.conninfo)
+    assert options == [
         *("--encoding=UTF8", "--lc-collate=C", "--lc-ctype=C", "--locale-provider=builtin"),
         *("--builtin-locale=C.UTF-8", "--data-checksums"),
     ]

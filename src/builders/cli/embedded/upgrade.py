@@ -88,18 +88,12 @@ class Place:
         # The place of the check for a verified backup of the last hour, which needs `builders backup`.
         if self.directory.kept.exists():
             raise EmbeddedServerError(f"{self.directory.kept} is of another upgrade. Move it away.")
-        old = self._cluster(major)
-        old.start()  # recovers from a crash; pg_upgrade needs a clean stop
-        try:
-            layout = layouts.read(self.directory.conninfo("postgres"))
+        with self._running(major) as old:  # recovers from a crash; pg_upgrade needs a clean stop
+            options = layouts.read_options(self.directory.conninfo("postgres"))
             expected = layouts.count(self.directory.conninfo(DATABASE))
-        except psycopg.Error as error:
-            raise EmbeddedServerError(f"The PostgreSQL {major} refuses the connection: {error}") from error
-        finally:
-            old.stop()
         self._require_space()
         self._run("rm", "-rf", self.directory.fresh)
-        self._cluster(MAJOR).initialize(*layout.options())
+        self._cluster(MAJOR).initialize(*options)
         self._pg_upgrade(old.binaries, "--check")
         self._pg_upgrade(old.binaries)
         self._run("/bin/sh", "-c", SETTINGS_SCRIPT, "sh", self.directory.cluster, self.directory.fresh)
@@ -112,17 +106,22 @@ class Place:
 
     def _check(self, *, expected: int | None) -> None:
         """Start the new version, collect statistics, and compare how many tables and indexes it has."""
-        new = self._cluster(MAJOR)
-        new.start()
-        try:
-            layouts.analyze(self.directory.conninfo(DATABASE))
-            found = layouts.count(self.directory.conninfo(DATABASE))
-        except psycopg.Error as error:
-            raise EmbeddedServerError(f"The PostgreSQL {MAJOR} refuses the connection: {error}") from error
-        finally:
-            new.stop()
+        with self._running(MAJOR):
+            found = layouts.count(self.directory.conninfo(DATABASE), analyzes=True)
         if expected not in {None, found}:
             raise EmbeddedServerError(f"The upgraded database has {found} tables and indexes of {expected}.")
+
+    @contextmanager
+    def _running(self, major: int) -> Iterator[Cluster]:
+        """Run the server of the used cluster, by the programs of its version."""
+        cluster = self._cluster(major)
+        cluster.start()
+        try:
+            yield cluster
+        except psycopg.Error as error:
+            raise EmbeddedServerError(f"The PostgreSQL {major} refuses the connection: {error}") from error
+        finally:
+            cluster.stop()
 
     def _pg_upgrade(self, old_binaries: Path, *options: str) -> None:
         binaries = self._cluster(MAJOR).binaries
