@@ -2,6 +2,8 @@
 
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +28,16 @@ def fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return made
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Yield a data folder that PostgreSQL's own user can enter, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
 @pytest.mark.system
-def test_what_a_release_stored_is_shown_and_can_be_changed(
-    fixture: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("data")
-    for each in (folder, folder.parent, folder.parent.parent):
-        each.chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
+def test_what_a_release_stored_is_shown_and_can_be_changed(fixture: Path, folder: Path) -> None:
     with EmbeddedServer(folder, durable=False) as embedded:
         make.load(fixture, embedded.conninfo, folder)
         migrations.migrate(embedded.conninfo)
