@@ -59,6 +59,7 @@ SWEEP = """
         UPDATE plans_promotions SET status = 'failed', finished_at = now() WHERE status = 'running';
         UPDATE portfolio_runs_parts SET state = 'failed', finished_at = now() WHERE state IN ('queued', 'running');
         UPDATE portfolio_transfers SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
+        UPDATE erasure_requests SET next_at = NULL WHERE next_at IS NOT NULL;
         DELETE FROM kit_quotas;
         UPDATE portfolio_domains SET lifecycle_due_at = NULL WHERE lifecycle_due_at IS NOT NULL;
     END $$

@@ -39,7 +39,17 @@ from builders.webhooks.feed import FeedWaiters
 
 # The packages with handlers, in the order of their operations in the document.
 PACKAGES = (
-    *("console", "probes", "catalog", "plans", "identity", "identity.devices", "identity.oauth", "exports"),
+    *(
+        "console",
+        "probes",
+        "catalog",
+        "plans",
+        "identity",
+        "identity.devices",
+        "identity.oauth",
+        "exports",
+        "erasure",
+    ),
     *("profile", "mail", "projects", "aliases", "forwarding", "invoices", "tracking", "leads", "domains"),
     *("webhooks", "portfolio.notifications", "portfolio.parking", "portfolio.registrars", "portfolio.renewals"),
     *("portfolio.team", "portfolio.transfers", "portfolio.domains", "portfolio.history"),

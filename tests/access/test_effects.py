@@ -11,7 +11,10 @@ from tests.published import published
 OPERATIONS: dict[str, Json] = operations(published().document)
 
 AUTHORITY = {
+    "account_cancel_erasure",
     "account_confirm_decider",
+    "account_request_complete_export",
+    "account_request_erasure",
     "account_limit_machines",
     "aliases_end_reception",
     "aliases_set_reception",

@@ -173,6 +173,18 @@ def test_an_account_is_erased_with_a_reason(builders: Cli, account: str, conninf
     assert found == (1,)
 
 
+def test_an_account_is_exported(builders: Cli, account: str, tmp_path: Path) -> None:
+    path = tmp_path / "account.ndjson"
+    result = builders("accounts", "export", "--account", account, "--output", path)
+
+    assert result.exit_code == 0, result.stderr
+    lines = [json.loads(each) for each in path.read_text().splitlines()]
+    profile = next(each["item"] for each in lines if each["part"] == "profile_get")
+    assert profile["email"] == account
+    assert "account_list_audit" in {each["part"] for each in lines}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_erasures_of_a_list_are_repeated(builders: Cli, account: str, tmp_path: Path) -> None:
     shown = json.loads(builders("accounts", "show", "--account", account, "--json").stdout)
     path = tmp_path / "erasures.txt"

@@ -289,6 +289,10 @@ async def old_address(scene: Scene) -> None:
     await scene.change("PATCH", "/v1/me", json={"email": scene.alice.account.email})
 
 
+async def requested_erasure(scene: Scene) -> None:
+    await scene.change("POST", "/v1/account/erasure")
+
+
 def an_hour_ago() -> str:
     return (clock.now() - AN_HOUR).strftime("%Y-%m-%dT%H:%M")
 
@@ -321,6 +325,9 @@ FORMS: Mapping[str, Shown] = {
     "plan-promote": Shown(
         page=PLAN, prepare=plan, meanwhile=promote, tells="1 of 1 steps", besides=("identity_key", "kit_outbox")
     ),
+    "export-confirm": Shown(page="exports"),
+    "erasure-confirm": Shown(page="erasure"),
+    "erasure-cancel": Shown(page="erasure", prepare=requested_erasure),
     "policy-change": Shown(
         page="approval",
         prepare=first_policy,

@@ -19,10 +19,8 @@ from tests.plans import make
 from tests.plans.approval.make import ALWAYS, appoint, join_team, set_policy
 
 Visit = Callable[[Person], Awaitable[Visitor]]
-DECISIONS = {name for name in ACTIONS if name.startswith(("plan-", "policy-", "decider-", "device-"))} - {
-    "policy-change",
-    "device-find",
-}
+_DECIDING = ("plan-", "policy-", "decider-", "device-", "erasure-", "export-")
+DECISIONS = {name for name in ACTIONS if name.startswith(_DECIDING)} - {"policy-change", "device-find"}
 
 
 class Row(NamedTuple):
@@ -70,6 +68,8 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
     "invoices/{invoice_id}": ("invoices/{invoices}", ONE),
     "billing": ("billing", LIST),
     "account": ("account", LIST),
+    "exports": ("exports", Row(decider=200, member=403, elsewhere=200)),
+    "erasure": ("erasure", Row(decider=200, member=403, elsewhere=200)),
     "team": ("team", OF_TEAM),
     "approval": ("approval", Row(decider=200, member=403, elsewhere=200)),
     "portfolio": ("portfolio", OF_TEAM),

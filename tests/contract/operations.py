@@ -161,6 +161,8 @@ PUBLIC_BEYOND: frozenset[str] = frozenset(
         "POST /v1/auth/device/token",
         "POST /v1/auth/leaked-keys",
         "POST /v1/account/email-verification/confirm/page",
+        "GET /v1/account/erasure/cancel",
+        "POST /v1/account/erasure/cancel",
         "POST /v1/leads/confirm/page",
         "GET /v1/aliases/destinations/confirm",
         "POST /v1/aliases/destinations/confirm/page",

@@ -19,6 +19,7 @@ LINKS = {
     *("GET /v1/account/email-verification/confirm", "GET /v1/aliases/destinations/confirm"),
     *("GET /v1/mail/unsubscribe/{token}", "POST /v1/mail/unsubscribe/{token}"),
     *("GET /v1/invoices/{invoice_id}", "GET /v1/portfolio/renewals.ics", "GET /v1/portfolio/team/join"),
+    "GET /v1/account/erasure/cancel",
 }
 
 

@@ -18,7 +18,7 @@ OPERATIONS = operations(DOCUMENT)
 OTHERS = {
     *("POST /v1/invoices/stripe", "POST /v1/auth/login/page"),
     *("POST /v1/account/email-verification/confirm/page", "POST /v1/aliases/destinations/confirm/page"),
-    *("POST /v1/leads/confirm/page", "POST /v1/portfolio/team/join"),
+    *("POST /v1/leads/confirm/page", "POST /v1/portfolio/team/join", "POST /v1/account/erasure/cancel"),
 }
 WRITING = [name for name in OPERATIONS if not name.startswith("GET ") and name not in OTHERS]
 

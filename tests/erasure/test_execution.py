@@ -1,9 +1,12 @@
 """The erasure of an account: nothing of it is left in any column of any table, and what stays."""
 
 import asyncio
+import re
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, aclosing
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +20,7 @@ from builders.identity import accounts
 from builders.identity.records import ERASED, Preset
 from builders.kit.db import account_tables
 from builders.kit.db.connections import Conn, Database
+from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
@@ -28,7 +32,7 @@ from tests.console.scenes import Scene
 from tests.invoices.make import make_invoice
 from tests.plans import make
 from tests.portfolio.team.make import invite
-from tests.worker import Worker
+from tests.worker import Worker, emails_to
 
 COLUMNS = """
     SELECT attrelid::regclass::text, attname::text FROM pg_attribute
@@ -37,6 +41,7 @@ COLUMNS = """
       AND attnum > 0 AND NOT attisdropped ORDER BY 1, 2
 """
 MARKS = ["marked-ada", "harbour.com", "Ask the broker.", "Theirs Limited", "laptop"]
+TOKEN = re.compile(r"token=([\w.-]{8,})")
 LEAST = 30  # tables at least in which the scene has rows
 # What stays, and for what reason: docs/explanation/what-is-kept.md.
 KEPT = {*execution.INVOICES, "identity_accounts"}
@@ -60,6 +65,15 @@ async def run(person: Person, **options: Any) -> int:
 async def erase(person: Person) -> None:
     await begin(person)
     await run(person)
+
+
+@pytest.fixture
+def logged() -> Iterator[StringIO]:
+    """Return what is logged in the test, at all levels."""
+    stream = StringIO()
+    log.configure(level="debug", stream=stream)
+    yield stream
+    log.configure(level="error")
 
 
 @pytest.fixture
@@ -143,6 +157,19 @@ async def test_nothing_of_the_account_is_left_in_any_column(
 
 # An id of the account in rows of others: the team of Charlie knows that somebody left it.
 OF_OTHERS = {"identity_audit", "kit_outbox", "kit_outbox_pending", "webhooks_payloads", "portfolio_team_invites"}
+
+
+async def test_logs_hold_ids_only(logged: StringIO, filled: Person, settings: Settings) -> None:
+    address = filled.account.email
+    found = emails_to(address, settings.data_dir)
+    subjects = [str(each["subject"]) for each in found]
+    tokens = [token for each in found for token in TOKEN.findall(str(each).replace("=\n", ""))]
+    assert (len(subjects) > 0, len(tokens) > 0) == (True, True)
+    await erase(filled)
+    hidden = [*MARKS, address, filled.key, *subjects, *tokens]
+    lines = logged.getvalue().splitlines()
+    assert [each for each in lines if "account_erased" in each and str(filled.account.id) in each]
+    assert [each for each in lines if any(text in each for text in hidden)] == []
 
 
 async def test_its_row_says_so(filled: Person, conn: Conn) -> None:

@@ -18,6 +18,7 @@ from builders.mail.templates import (
     EmailChanged,
     EmailReplaced,
     EmailTemplate,
+    ErasureRequested,
     InvoiceIssued,
     InvoicePaid,
     InvoiceReminder,
@@ -116,6 +117,12 @@ EMAILS: tuple[EmailTemplate, ...] = (
     EmailReplaced(new_address_masked="a***@example.org"),
     AccountSuspended(account="ada@example.net", reason="Mail of this account was reported as spam."),
     AccountRestored(account="ada@example.net"),
+    ErasureRequested(
+        account="ada@example.net",
+        link=LINK,
+        review="https://builders.test/console/of/0193a1b2-0000-7000-8000-0000000000a1/erasure",
+        due_on=DAY,
+    ),
     ApiKeyCreated(
         label="ci",
         kind="live",

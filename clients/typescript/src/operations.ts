@@ -4,14 +4,21 @@
 import type { Called, Operation } from "./types.js";
 
 export const OPERATIONS: Readonly<Record<Called, Operation>> = {
+  "DELETE /v1/account/erasure": {"id": "account_cancel_erasure", "scope": "plans:approve", "portfolio": true},
+  "POST /v1/account/erasure/cancel": {"id": "account_cancel_erasure_page", "public": true, "form": true, "required": ["token"], "replies": {"200": ["text/html"]}},
   "POST /v1/account/deciders/{decider_id}/confirm": {"id": "account_confirm_decider", "scope": "plans:approve", "keyed": true, "portfolio": true},
   "POST /v1/account/exports": {"id": "account_create_export", "scope": "account:read", "keyed": true, "replies": {"201": ["application/json"]}},
+  "GET /v1/account/erasure": {"id": "account_get_erasure", "scope": "account:read", "portfolio": true},
   "GET /v1/account/exports/{export_id}": {"id": "account_get_export", "scope": "account:read"},
   "GET /v1/account/exports/{export_id}/content": {"id": "account_get_export_content", "scope": "account:read", "replies": {"200": ["application/x-ndjson"]}},
   "GET /v1/account/machines": {"id": "account_get_machines", "scope": "account:read"},
   "PUT /v1/account/machines": {"id": "account_limit_machines", "scope": "plans:approve", "required": ["max_total_per_30_days"]},
   "GET /v1/account/audit": {"id": "account_list_audit", "scope": "account:read", "items": "items"},
+  "GET /v1/account/exports/complete": {"id": "account_list_complete_exports", "scope": "account:read", "portfolio": true},
   "GET /v1/account/deciders": {"id": "account_list_deciders", "scope": "account:read", "portfolio": true},
+  "POST /v1/account/exports/complete": {"id": "account_request_complete_export", "scope": "plans:approve", "keyed": true, "portfolio": true, "replies": {"201": ["application/json"]}},
+  "POST /v1/account/erasure": {"id": "account_request_erasure", "scope": "plans:approve", "keyed": true, "portfolio": true},
+  "GET /v1/account/erasure/cancel": {"id": "account_show_erasure_cancellation", "public": true, "replies": {"200": ["text/html"]}},
   "POST /v1/aliases/{alias_id}/correspondents": {"id": "aliases_add_correspondent", "scope": "aliases:write", "keyed": true, "required": ["email"], "replies": {"201": ["application/json"]}},
   "POST /v1/aliases/{alias_id}/mail/{message_id}/reply": {"id": "aliases_answer_message", "scope": "mail:read", "keyed": true},
   "PATCH /v1/aliases/{alias_id}": {"id": "aliases_change", "scope": "aliases:write"},

@@ -1,6 +1,7 @@
 """`builders accounts`."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TextIO
 
 import click
@@ -8,10 +9,12 @@ import click
 from builders.cli import commands
 from builders.cli.session import fail, read_keyring
 from builders.erasure import execution
-from builders.identity import accounts as identity_accounts, identities
+from builders.exports import service as exports
+from builders.exports.lists import Reader
+from builders.identity import accounts as identity_accounts, identities, scopes
 from builders.identity.oauth import suspensions
-from builders.identity.records import Account
-from builders.kit.callers import OPERATOR
+from builders.identity.records import Account, AuditAction
+from builders.kit.callers import OPERATOR, Caller
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 
@@ -135,6 +138,33 @@ async def erase(
         found = await identity_accounts.get_account_by_email(conn, email=account)
         await execution.begin_now(conn, account=found, reason=str(reason))
     return commands.Output({"account_id": found.id}, f"The worker erases the account {found.id}.")
+
+
+@accounts.command()
+@commands.account_option
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="File, for its owner alone.")
+@commands.works
+async def export(database: Database, settings: Settings, account: str, output: Path) -> commands.Output:
+    """Write all that an account reads into a file of JSON lines, with its audit list, connections and sessions."""
+    async with database.transaction() as conn:
+        found = await identity_accounts.get_account_by_email(conn, email=account)
+        await identity_accounts.record_audit(
+            conn,
+            account_id=found.id,
+            actor=OPERATOR,
+            action=AuditAction.EXPORT_REQUESTED,
+            about={"complete": True},
+        )
+    caller = Caller(
+        account_id=found.id, live_account_id=found.id, mode="live", method="jwt", scopes=scopes.ALL, key_id=None
+    )
+    reader, count = Reader(database, keyring=read_keyring(settings), settings=settings), 0
+    with commands.open_output(output) as file:
+        async for line in exports.read_all(reader, caller=caller):
+            file.write(line)
+            count += 1
+    shown = {"account_id": found.id, "lines": count}
+    return commands.Output(shown, f"{commands.counted(count, 'line')} of {found.email} in {output}.")
 
 
 @accounts.command("link")

@@ -214,6 +214,9 @@ ACTIONS: Mapping[str, Action] = {
     "findings-fix": Action("GET", fixes.RECONCILE, "", send=fixes.fix),
     "billing-change": Action("PUT", "/v1/invoices/billing-details", "The billing details are saved."),
     "profile-change": Action("PATCH", "/v1/me", notices.of_profile),
+    "export-confirm": Action("POST", "/v1/account/exports/complete", notices.of_export),
+    "erasure-confirm": Action("POST", "/v1/account/erasure", notices.of_erasure),
+    "erasure-cancel": Action("DELETE", "/v1/account/erasure", "The account is kept."),
     "email-ask": Action("POST", "/v1/account/email-verification/resend", notices.of_email),
 }
 

@@ -135,6 +135,20 @@ def of_policy(reply: Reply) -> Notice:
     return Notice("The policy is proposed. It takes effect when enough people have confirmed it.", "wait")
 
 
+def of_export(reply: Reply) -> Notice:
+    """Return whether an export is written."""
+    if reply["state"] == "running":
+        return Notice("The export is written. Open this page again in a minute.", "wait")
+    return Notice("The export waits until enough people have confirmed it.", "wait")
+
+
+def of_erasure(reply: Reply) -> Notice:
+    """Return whether the time of an erasure runs."""
+    if reply["state"] == "waiting":
+        return Notice("The account is erased after 14 days. An email about it goes to you.", "wait")
+    return Notice("The erasure waits until enough people have confirmed it.", "wait")
+
+
 def of_domain(reply: Reply) -> Notice:
     """Return what a person does with an added domain."""
     if reply["status"] == "live":

@@ -162,6 +162,8 @@ PAGES = (
     Page("invoices/{invoice_id}", "invoice.html", {"invoice": "/v1/invoices/{invoice_id}"}),
     Page("billing", "billing.html", {"billing": "/v1/invoices/billing-details"}),
     Page("account", "account.html", {"profile": "/v1/me"}),
+    Page("exports", "exports.html", {"exports": "/v1/account/exports/complete"}, for_teams=True),
+    Page("erasure", "erasure.html", {"erasure": "/v1/account/erasure"}, for_teams=True),
     Page(
         "team",
         "team.html",

@@ -48,6 +48,7 @@ async def begin(conn: Conn, *, account: Account, delay: timedelta = AFTER) -> No
     await suspensions.insert(conn, account_ids=account_ids, reason=suspensions.ERASING, now=clock.now())
     await credentials.end_credentials(conn, account_id=account.id)
     await accounts.begin_erasure(conn, account_id=account.id)
+    await store.delete_request(conn, account_id=account.id)
     await enqueue(conn, account_id=account.id, delay=delay)
     _log.info("erasure_began", account_id=str(account.id))
 

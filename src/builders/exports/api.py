@@ -10,19 +10,24 @@ from starlette.responses import Response
 from builders.exports import service as exports
 from builders.exports.errors import ExportNotFound, ExportNotReady, ExportRunning
 from builders.exports.records import Export
-from builders.kit.callers import Caller
+from builders.kit.callers import APPROVE, Caller, PersonRequired
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.effects import Effect
 from builders.kit.errors import problems
 from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream
+from builders.kit.http.pagination import Listing
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.portfolio.team.access import reviews
+from builders.portfolio.team.records import Access
 
 router = Router(prefix="/v1/account/exports", tags=["account"], beyond=True)
 Reader = Annotated[Caller, needs("account:read", fresh=True)]
+Reviewer = Annotated[Access, reviews("account:read")]
+Decider = Annotated[Access, reviews(APPROVE)]
 Exporter = Annotated[Caller, needs("account:read", effect=Effect.PROPOSE, fresh=True)]
 ExportId = Annotated[UUID, Path(description="Identifier of the export."), ResourceId(ExportNotFound)]
 EXPORTS = declare(
@@ -54,6 +59,27 @@ async def create_export(caller: Exporter, conn: Tx) -> Export:
     return await exports.create(conn, caller=caller)
 
 
+@router.post(
+    "/complete",
+    status_code=201,
+    response_model=Export,
+    responses=problems(ExportRunning),
+    dependencies=[rate_limit(EXPORTS)],
+)
+async def request_complete_export(access: Decider, conn: Tx) -> Export:
+    """Request the complete export of the account, or confirm it as a decider, having signed in lately.
+
+    It has the audit list, connections and sessions too. The session that requested it collects it, at most twice.
+    """
+    return await exports.confirm_complete(conn, access=access)
+
+
+@router.get("/complete", response_model=Listing[Export])
+async def list_complete_exports(access: Reviewer, conn: Reads) -> Listing[Export]:
+    """List the complete exports of the last 24 hours, at most 20."""
+    return Listing(items=await exports.list_complete(conn, account_id=access.owner_id))
+
+
 @router.get("/{export_id}", response_model=Export)
 async def get_export(export_id: ExportId, caller: Reader, conn: Reads) -> Export:
     """Read how far an export is, with the credentials that requested it."""
@@ -63,7 +89,7 @@ async def get_export(export_id: ExportId, caller: Reader, conn: Reads) -> Export
 @router.get(
     "/{export_id}/content",
     response_class=Response,
-    responses={**_FILE, **problems(ExportNotReady, HeavyRequestRunning)},
+    responses={**_FILE, **problems(ExportNotReady, HeavyRequestRunning, PersonRequired)},
 )
 async def get_export_content(export_id: ExportId, caller: Reader, database: Pool, keyring: KeyringDep) -> Response:
     """Collect an export, with the credentials that requested it.
@@ -71,7 +97,7 @@ async def get_export_content(export_id: ExportId, caller: Reader, database: Pool
     Each line is a JSON object: the first has `parts` and `left_out`; each other one has the `part`, which is the
     operation id of a list, and an `item` in the form in which the API lists it.
     """
-    async with database.connection() as conn:
+    async with database.transaction() as conn:
         export = await exports.get_ready(conn, caller=caller, export_id=export_id)
     return HeavyStream(
         partial(exports.read, keyring=keyring, export=export),

@@ -47,6 +47,8 @@ _NOT_HELD: Mapping[str, str] = {
     """,
 }
 LEFT_OUT = {name: reason for reason, names in _NOT_HELD.items() for name in names.split()}
+# What the person's complete export has besides: whatever needs neither an id nor the person at the moment.
+COMPLETE = frozenset(("account_list_audit", "auth_list_connections", "auth_list_sessions"))
 # Parameters of a list that holds less by default.
 _QUERY: Mapping[str, Mapping[str, str]] = {
     "portfolio_get_parking": {"days": "365"},
@@ -73,16 +75,18 @@ def routes() -> Mapping[str, Route]:
         if isinstance(router, Router)
     ]
     found = {each.unique_id: each for router in routers for each in router.routes if isinstance(each, Route)}
-    return {name: found[name] for name in sorted(found.keys() - LEFT_OUT.keys()) if _is_part(found[name])}
+    return {
+        name: found[name] for name in sorted(found.keys() - (LEFT_OUT.keys() - COMPLETE)) if _is_part(found[name])
+    }
 
 
 def _is_part(route: Route) -> bool:
     return "GET" in (route.methods or ()) and route.compiled.needs is not None and "{" not in route.path
 
 
-def find_next(part: str) -> str | None:
+def find_next(part: str, *, is_complete: bool) -> str | None:
     """Return the name of the part after this one; None after the last."""
-    return next((name for name in routes() if name > part), None)
+    return next((name for name in routes() if name > part and (is_complete or name not in COMPLETE)), None)
 
 
 class Reader:

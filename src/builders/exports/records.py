@@ -12,6 +12,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.resources import HIDDEN, resource
 
 LIFETIME = timedelta(hours=24)
+COLLECTIONS = 2  # of a complete export
 TOO_LARGE = "export_too_large"
 MAX_BYTES = maximums.declare(
     "export_bytes",
@@ -25,6 +26,7 @@ MAX_BYTES = maximums.declare(
 class ExportState(StrEnum):
     """How far an export is."""
 
+    ASKED = "asked"  # too few deciders have confirmed it
     RUNNING = "running"
     READY = "ready"
     FAILED = "failed"  # `code` says why
@@ -56,6 +58,8 @@ class Export:
     step: Annotated[int, HIDDEN]  # counts what the job did
     size: Annotated[int, doc("Bytes of the content that are written.")]
     created_at: Annotated[datetime, doc("When it was requested.")]
+    is_complete: Annotated[bool, HIDDEN] = False
+    confirmed_by: Annotated[Sequence[UUID], HIDDEN] = ()
 
     @property
     def expires_at(self) -> datetime:

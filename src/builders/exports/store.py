@@ -9,7 +9,7 @@ COLUMNS = columns_of(Export)
 insert = query(f"""
     INSERT INTO exports_files (account_id, id, credential_id, left_out, created_at)
     VALUES (%(account_id)s, %(export_id)s, %(credential_id)s, %(left_out)s::jsonb, %(now)s)
-    ON CONFLICT (account_id) WHERE state = 'running' DO NOTHING
+    ON CONFLICT (account_id) WHERE state = 'running' AND NOT is_complete DO NOTHING
     RETURNING {COLUMNS}
 """).one(Export)
 find = query(f"""
@@ -39,3 +39,24 @@ end = query("""
 delete_pages = query("""
     DELETE FROM exports_pages WHERE account_id = %(account_id)s AND export_id = %(export_id)s
 """).run()
+
+# None while another one is written.
+insert_complete = query(f"""
+    INSERT INTO exports_files (account_id, id, credential_id, left_out, created_at, is_complete, state)
+    VALUES (%(account_id)s, %(export_id)s, %(credential_id)s, %(left_out)s::jsonb, %(now)s, true, 'asked')
+    ON CONFLICT (account_id) WHERE state IN ('asked', 'running') AND is_complete DO NOTHING
+    RETURNING {COLUMNS}
+""").one(Export)
+list_complete = query(f"""
+    SELECT {COLUMNS} FROM exports_files
+    WHERE account_id = %(account_id)s AND is_complete AND created_at > %(since)s ORDER BY id DESC LIMIT %(limit)s
+""").all(Export)
+confirm = query(f"""
+    UPDATE exports_files SET confirmed_by = %(confirmed_by)s, state = %(state)s, created_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(export_id)s
+    RETURNING {COLUMNS}
+""").only(Export)
+count_collection = query("""
+    UPDATE exports_files SET collected = collected + 1
+    WHERE account_id = %(account_id)s AND id = %(export_id)s AND collected < %(most)s
+""").changes()

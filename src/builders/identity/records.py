@@ -352,6 +352,8 @@ class AuditAction(StrEnum):
     API_KEY_REFUSED = "api_key.refused"  # after its expiry, or from an address outside allowed_ips
     ACCOUNT_SUSPENDED = "account.suspended"
     ACCOUNT_RESTORED = "account.restored"
+    ERASURE_CONFIRMED = "erasure.confirmed"  # by the holder, who requests it, or another decider
+    ERASURE_CANCELLED = "erasure.cancelled"
     SESSION_OPENED = "session.opened"
     SESSION_ENDED = "session.ended"
     IDENTITY_LINKED = "identity.linked"

@@ -88,6 +88,18 @@ class AccountRestored(EmailTemplate, name="account_restored", subject="Your acco
 
 
 @dataclass(frozen=True, kw_only=True)
+class ErasureRequested(
+    EmailTemplate, name="erasure_requested", subject="The account {account} is to be erased", opens=True
+):
+    """Notifies the addresses of an account and its deciders of its erasure; the link cancels it."""
+
+    account: str
+    link: str = field(repr=False)
+    review: str
+    due_on: date | None  # None: not confirmed
+
+
+@dataclass(frozen=True, kw_only=True)
 class ApiKeyCreated(EmailTemplate, name="api_key_created", subject="A new {kind} API key: {label}"):
     """Notifies an account of a new API key."""
 

@@ -14,10 +14,15 @@ CREATE TABLE exports_files (
     position text, -- the cursor of its next page; null: none follows
     step integer NOT NULL DEFAULT 0, -- counts what the job did
     size bigint NOT NULL DEFAULT 0,
-    created_at timestamptz NOT NULL,
+    created_at timestamptz NOT NULL, -- of one that people confirm, when it starts
+    is_complete boolean NOT NULL DEFAULT false, -- a person has it, in the session that is its credential
+    confirmed_by uuid[] NOT NULL DEFAULT '{}', -- accounts of people
+    collected smallint NOT NULL DEFAULT 0, -- how often its content was collected, if it is complete
     PRIMARY KEY (account_id, id)
 );
-CREATE UNIQUE INDEX exports_files_running ON exports_files (account_id) WHERE state = 'running';
+CREATE UNIQUE INDEX exports_files_running ON exports_files (account_id) WHERE state = 'running' AND NOT is_complete;
+CREATE UNIQUE INDEX exports_files_complete ON exports_files (account_id)
+    WHERE state IN ('asked', 'running') AND is_complete;
 CREATE INDEX exports_files_by_age ON exports_files (created_at);
 CREATE TABLE exports_pages (
     account_id uuid NOT NULL,

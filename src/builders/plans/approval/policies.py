@@ -23,6 +23,7 @@ from builders.mail.templates import ApprovalPolicyChanged, PolicyStep
 from builders.plans import store as plans_store
 from builders.plans.approval import notices, store
 from builders.plans.approval.policy import (
+    DEFAULT,
     ApprovalPolicy,
     Approvers,
     Conditions,
@@ -56,6 +57,17 @@ async def get_policy_in_force(conn: Conn, *, account_id: UUID) -> PolicyInForce:
         policy=await store.get_policy(conn, account_id=account_id),
         proposal=await store.find_proposal(conn, account_id=account_id, now=clock.now()),
     )
+
+
+async def count_missing(conn: Conn, *, account_id: UUID, confirmed_by: Collection[UUID]) -> int:
+    """Return how many deciders still have to confirm what needs as many of them as a plan."""
+    policy = await store.get_policy(conn, account_id=account_id)
+    if policy.require is Requirement.NEVER:
+        policy = DEFAULT
+    counted = {each.account_id for each in await deciders.list_deciders(conn, account_id=account_id)}
+    if policy.own_plans is Permit.REFUSE:
+        counted.discard(account_id)
+    return max(0, policy.approvals - len(counted.intersection(confirmed_by)))
 
 
 async def require_plan(database: Database, *, account_id: UUID) -> None:

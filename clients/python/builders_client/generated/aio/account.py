@@ -6,8 +6,11 @@ from typing import Literal, Unpack
 from builders_client.aio.pages import AsyncPages
 from builders_client.aio.sender import AsyncSender
 from builders_client.generated.bodies.account import MachinesUpdate
+from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.account import (
+    AccountErasureReply,
     AccountExportReply,
+    AccountExportReplyListing,
     AuditEntryReply,
     AuditEntryReplyPage,
     DeciderConfirmed,
@@ -22,6 +25,27 @@ class AsyncAccount:
 
     def __init__(self, client: AsyncSender) -> None:
         self._client = client
+
+    async def cancel_erasure(
+        self,
+    ) -> AccountErasureReply:
+        """Cancel the erasure, as a decider.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return await self._client.send("account_cancel_erasure", AccountErasureReply)
+
+    async def cancel_erasure_page(
+        self,
+        **body: Unpack[TokenForm],
+    ) -> File:
+        """Cancel the erasure with the button of the page.
+
+        Requires no credentials.
+        """
+        return await self._client.send("account_cancel_erasure_page", File, body=body)
 
     async def confirm_decider(
         self,
@@ -55,6 +79,17 @@ class AsyncAccount:
         Errors: `export_running`.
         """
         return await self._client.send("account_create_export", AccountExportReply)
+
+    async def get_erasure(
+        self,
+    ) -> AccountErasureReply:
+        """Read how far the erasure of the account is.
+
+        Requires the scope `account:read`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return await self._client.send("account_get_erasure", AccountErasureReply)
 
     async def get_export(
         self,
@@ -127,6 +162,8 @@ class AsyncAccount:
             "api_key.refused",
             "account.suspended",
             "account.restored",
+            "erasure.confirmed",
+            "erasure.cancelled",
             "session.opened",
             "session.ended",
             "identity.linked",
@@ -183,6 +220,17 @@ class AsyncAccount:
             query={"action": action, "limit": limit, "cursor": cursor},
         )
 
+    async def list_complete_exports(
+        self,
+    ) -> AccountExportReplyListing:
+        """List the complete exports of the last 24 hours, at most 20.
+
+        Requires the scope `account:read`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return await self._client.send("account_list_complete_exports", AccountExportReplyListing)
+
     async def list_deciders(
         self,
     ) -> DeciderReplyListing:
@@ -195,3 +243,44 @@ class AsyncAccount:
         Errors: `portfolio_not_found`.
         """
         return await self._client.send("account_list_deciders", DeciderReplyListing)
+
+    async def request_complete_export(
+        self,
+    ) -> AccountExportReply:
+        """Request the complete export of the account, or confirm it as a decider, having signed in lately.
+
+        It has the audit list, connections and sessions too. The session that requested it collects it, at most
+        twice.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `export_running`.
+        """
+        return await self._client.send("account_request_complete_export", AccountExportReply)
+
+    async def request_erasure(
+        self,
+    ) -> AccountErasureReply:
+        """Request the erasure of the account, or confirm it as a decider, having signed in lately.
+
+        It waits 14 days. Each of its emails cancels it.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `account_unsettled`.
+        """
+        return await self._client.send("account_request_erasure", AccountErasureReply)
+
+    async def show_erasure_cancellation(
+        self,
+        *,
+        token: str,
+    ) -> File:
+        """Show the page of an emailed link.
+
+        Requires no credentials.
+
+        Args:
+            token: Token of the emailed link.
+        """
+        return await self._client.send("account_show_erasure_cancellation", File, query={"token": token})

@@ -7,13 +7,28 @@ from builders_client.values import Model, Money
 from .shared import ActorReply, UnknownField
 
 
+class AccountErasureReply(Model):
+    """The erasure of the account."""
+
+    state: str
+    """How far it is. Known values: none, unconfirmed, waiting."""
+    requested_at: AwareDatetime | None
+    """When it was requested."""
+    due_at: AwareDatetime | None
+    """When it happens."""
+    missing: int
+    """Deciders who still have to confirm it."""
+    unsettled: list[str]
+    """What is settled before."""
+
+
 class AccountExportReply(Model):
     """An export of what credentials read."""
 
     id: str
     """Identifier."""
     state: str
-    """How far it is. Known values: running, ready, failed."""
+    """How far it is. Known values: asked, running, ready, failed."""
     code: str | None
     """Why it failed: `export_too_large`, or `credentials_invalid` if the credentials ended; else null."""
     parts: list[str]
@@ -28,6 +43,13 @@ class AccountExportReply(Model):
     """Until when it can be collected."""
 
 
+class AccountExportReplyListing(Model):
+    """A short list that needs no pages."""
+
+    items: list[AccountExportReply]
+    """All items."""
+
+
 class AuditEntryReply(Model):
     """An entry of the audit list."""
 
@@ -36,7 +58,7 @@ class AuditEntryReply(Model):
     at: AwareDatetime
     """When it happened."""
     action: str
-    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, api_key.narrowed, reception.set, reception.ended, mail.answered, mail.opened, export.requested, machines.limited, api_key.refused, account.suspended, account.restored, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, device.approved, device.denied, connection.approved, connection.denied, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
+    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, api_key.narrowed, reception.set, reception.ended, mail.answered, mail.opened, export.requested, machines.limited, api_key.refused, account.suspended, account.restored, erasure.confirmed, erasure.cancelled, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, device.approved, device.denied, connection.approved, connection.denied, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
     actor: ActorReply
     """The person, key or employee that performed the action."""
     request_id: str | None

@@ -4,8 +4,11 @@
 from typing import Literal, Unpack
 
 from builders_client.generated.bodies.account import MachinesUpdate
+from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.account import (
+    AccountErasureReply,
     AccountExportReply,
+    AccountExportReplyListing,
     AuditEntryReply,
     AuditEntryReplyPage,
     DeciderConfirmed,
@@ -22,6 +25,27 @@ class Account:
 
     def __init__(self, client: Sender) -> None:
         self._client = client
+
+    def cancel_erasure(
+        self,
+    ) -> AccountErasureReply:
+        """Cancel the erasure, as a decider.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return self._client.send("account_cancel_erasure", AccountErasureReply)
+
+    def cancel_erasure_page(
+        self,
+        **body: Unpack[TokenForm],
+    ) -> File:
+        """Cancel the erasure with the button of the page.
+
+        Requires no credentials.
+        """
+        return self._client.send("account_cancel_erasure_page", File, body=body)
 
     def confirm_decider(
         self,
@@ -53,6 +77,17 @@ class Account:
         Errors: `export_running`.
         """
         return self._client.send("account_create_export", AccountExportReply)
+
+    def get_erasure(
+        self,
+    ) -> AccountErasureReply:
+        """Read how far the erasure of the account is.
+
+        Requires the scope `account:read`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return self._client.send("account_get_erasure", AccountErasureReply)
 
     def get_export(
         self,
@@ -125,6 +160,8 @@ class Account:
             "api_key.refused",
             "account.suspended",
             "account.restored",
+            "erasure.confirmed",
+            "erasure.cancelled",
             "session.opened",
             "session.ended",
             "identity.linked",
@@ -181,6 +218,17 @@ class Account:
             query={"action": action, "limit": limit, "cursor": cursor},
         )
 
+    def list_complete_exports(
+        self,
+    ) -> AccountExportReplyListing:
+        """List the complete exports of the last 24 hours, at most 20.
+
+        Requires the scope `account:read`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return self._client.send("account_list_complete_exports", AccountExportReplyListing)
+
     def list_deciders(
         self,
     ) -> DeciderReplyListing:
@@ -193,3 +241,44 @@ class Account:
         Errors: `portfolio_not_found`.
         """
         return self._client.send("account_list_deciders", DeciderReplyListing)
+
+    def request_complete_export(
+        self,
+    ) -> AccountExportReply:
+        """Request the complete export of the account, or confirm it as a decider, having signed in lately.
+
+        It has the audit list, connections and sessions too. The session that requested it collects it, at most
+        twice.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `export_running`.
+        """
+        return self._client.send("account_request_complete_export", AccountExportReply)
+
+    def request_erasure(
+        self,
+    ) -> AccountErasureReply:
+        """Request the erasure of the account, or confirm it as a decider, having signed in lately.
+
+        It waits 14 days. Each of its emails cancels it.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `account_unsettled`.
+        """
+        return self._client.send("account_request_erasure", AccountErasureReply)
+
+    def show_erasure_cancellation(
+        self,
+        *,
+        token: str,
+    ) -> File:
+        """Show the page of an emailed link.
+
+        Requires no credentials.
+
+        Args:
+            token: Token of the emailed link.
+        """
+        return self._client.send("account_show_erasure_cancellation", File, query={"token": token})
