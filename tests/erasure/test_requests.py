@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +21,11 @@ from builders.kit.values import clock, ids
 from tests.browser import ACCEPT
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
+from tests.erasure.test_names import claimed
 from tests.identity.oauth.test_suspensions import suspend
 from tests.invoices.make import make_invoice
 from tests.plans.approval.make import ALWAYS, appoint, list_audited, set_policy
+from tests.plans.make import suspend_aliases
 from tests.portfolio.team.make import code, of, reason
 from tests.worker import Worker
 
@@ -311,6 +314,15 @@ async def test_an_open_invoice_is_shown_and_settled_first(alice: Person, databas
     assert (await read(alice))["unsettled"] == [f"The invoice {invoice.number} is open."]
     async with alice.browser() as browser:
         assert code(await browser.post(PATH)) == (409, "account_unsettled")
+
+
+async def test_a_name_that_the_operator_suspended_is_settled_first(
+    alice: Person, database: Database, tmp_path: Path, assets: Path
+) -> None:
+    domain = await claimed(alice, database, tmp_path, assets)
+    async with database.transaction() as conn:
+        await suspend_aliases(conn, alice, f"ada@{domain}")
+    assert (await read(alice))["unsettled"] == [f"The operator suspended the name ada@{domain}."]
 
 
 async def test_what_is_open_at_its_end_delays_it(alice: Person, database: Database, conn: Conn) -> None:

@@ -486,3 +486,8 @@ async def count_by_project(conn: Conn, *, account_id: UUID, project_ids: Collect
         return {}
     found = await store.count_by_project(conn, account_id=account_id, project_ids=project_ids)
     return dict.fromkeys(project_ids, 0) | found
+
+
+async def list_blocked(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[str]:
+    """Return the addresses of names that the operator suspended."""
+    return await billing_store.list_blocked(conn, account_id=account_id, limit=limit)

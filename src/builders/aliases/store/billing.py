@@ -148,3 +148,8 @@ list_buyers = query("""
     SELECT alias_id, client FROM aliases_buyers
     WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])
 """).pairs(UUID, str)
+# Suspended by the operator.
+list_blocked = query("""
+    SELECT local_part || '@' || domain FROM aliases
+    WHERE account_id = %(account_id)s AND status = 'suspended' AND resumes_as IS NULL ORDER BY id LIMIT %(limit)s
+""").scalars(str)
