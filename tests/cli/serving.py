@@ -52,6 +52,14 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
+@contextmanager
+def refusing_port() -> Iterator[int]:
+    """Yield a port that refuses connections, and that no other program takes meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # without `listen`
+        yield int(bound.getsockname()[1])
+
+
 class Serving:
     """A running service, until it is stopped or the block ends."""
 

@@ -1,5 +1,6 @@
 """The mail server and Stripe are tried: what they refuse is a failure, and their absence is none."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,7 +13,7 @@ from builders.app import Service
 from builders.cli import remote_checks
 from builders.kit.process.settings import Settings
 from tests.cli.conftest import Cli
-from tests.cli.serving import Serving, builders as builders_process, data_folder, free_port
+from tests.cli.serving import Serving, builders as builders_process, data_folder, refusing_port
 from tests.invoices.stripe_server import StripeServer, failure, serving
 from tests.mail.smtp_server import MailServer
 
@@ -50,21 +51,35 @@ async def test_a_mail_server_without_the_required_encryption_is_a_failure() -> N
     assert "offers no STARTTLS" in found.detail
 
 
-@pytest.mark.parametrize("reply", [None, "454 4.7.0 later"])
-async def test_a_mail_server_that_is_down_is_a_warning(reply: str | None) -> None:
-    server = MailServer(takes_logins=True)
-    await server.start()
-    if reply is None:
-        await server.stop()
-    else:
-        server.script.auth = [reply] * 3
-    found = await remote_checks.check_mail_server(with_mail(server.url(credentials="ada:right@")))
-    if reply is not None:
-        await server.stop()
+async def test_a_mail_server_that_is_down_is_a_warning() -> None:
+    with refusing_port() as port:
+        found = await remote_checks.check_mail_server(with_mail(f"smtp://127.0.0.1:{port}"))
     assert found is not None
     assert found.ok
-    assert f"127.0.0.1 port {server.port} cannot be used now: " in found.detail
+    assert f"127.0.0.1 port {port} cannot be used now: " in found.detail
     assert "Mail waits until it responds." in (found.next_action or "")
+
+
+async def test_a_mail_server_that_defers_the_password_is_a_warning() -> None:
+    async with MailServer(takes_logins=True) as server:
+        server.script.auth = ["454 4.7.0 later"] * 3
+        found = await remote_checks.check_mail_server(with_mail(server.url(credentials="ada:right@")))
+    assert found is not None
+    assert found.ok
+    assert "cannot be used now: 454 " in found.detail
+
+
+async def test_a_reply_of_a_mail_server_does_not_control_the_terminal() -> None:
+    async def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"554-no \x1b[2J caf\xe9\r\n554 never\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        found = await remote_checks.check_mail_server(with_mail(f"smtp://127.0.0.1:{port}"))
+    assert found is not None
+    assert found.detail == f"127.0.0.1 port {port} cannot be used now: 554 no [2J caf never."
 
 
 async def test_settings_without_these_servers_are_not_checked() -> None:
@@ -109,10 +124,11 @@ async def test_a_failure_of_stripe_is_a_warning(service: Service) -> None:
 
 
 async def test_stripe_that_does_not_respond_is_a_warning(service: Service) -> None:
-    base = f"http://127.0.0.1:{free_port()}"
-    async with serving(service) as server:
-        server.url = base
-        ok, detail, action = await _check(server, service, stripe_api_base=base)
+    with refusing_port() as port:
+        base = f"http://127.0.0.1:{port}"
+        async with serving(service) as server:
+            server.url = base
+            ok, detail, action = await _check(server, service, stripe_api_base=base)
     assert (ok, detail) == (True, "Stripe does not respond: No connection could be made.")
     assert "allow HTTPS" in action
 
@@ -174,14 +190,14 @@ def test_a_refused_key_ends_the_service(unused_database: str) -> None:
 
 
 def test_the_service_starts_without_its_mail_server(unused_database: str) -> None:
-    mail = f"smtp://127.0.0.1:{free_port()}"
     with (
+        refusing_port() as port,
         data_folder() as data,
         Serving(
             data,
             "--http-only",
             BUILDERS_DATABASE_URL=unused_database,
-            BUILDERS_SMTP_URL=mail,
+            BUILDERS_SMTP_URL=f"smtp://127.0.0.1:{port}",
             BUILDERS_MAIL_FROM="mail@builders.example",
         ) as serve,
     ):

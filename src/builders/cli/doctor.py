@@ -142,7 +142,7 @@ def check_embedded_database(data_dir: Path, check_data: Sequence[CheckData] = ()
         directory.find()
         home = data_dir / "postgres"
         lost = home.is_symlink() and not home.exists()
-        if not lost and not (home / "cluster").exists():
+        if not lost and not any((home / each).exists() for each in ("cluster", "cluster.old")):
             detail = f"PostgreSQL {directory.MAJOR} is installed; the first start creates the database."
             return [_passed("database", detail)]
         with EmbeddedServer(data_dir) as running:

@@ -13,6 +13,7 @@ from builders.cli.session import CannotStart, note, read_settings
 from builders.kit.outbound.client import Outbound
 from builders.kit.outbound.connections import Failure, OutboundFailed
 from builders.kit.process.settings import Settings
+from builders.mail import addresses
 from builders.mail.sender import read_sender
 from builders.mail.transports import Limits, SmtpTransport, parse_url
 
@@ -61,7 +62,8 @@ async def check_mail_server(settings: Settings) -> Finding | None:
     failure = await transport.probe()
     if failure is None:
         return Finding(check=check, ok=True, detail=f"{where} accepts us.")
-    reason = " ".join(map(str, filter(None, (failure.code, failure.text)))).rstrip(".")[:MAX_SHOWN]
+    reply = " ".join(map(str, filter(None, (failure.code, failure.text))))
+    reason = addresses.one_line(reply)[:MAX_SHOWN].rstrip(".")  # the server's text must not control a terminal
     action = (
         "Correct the user, the password, the port or `starttls` in it."
         if failure.is_local_error

@@ -336,9 +336,11 @@ def parse_url(url: str) -> SmtpServer:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
+        (host or "").encode("idna")  # as a connection does
     except ValueError:
         raise ValueError(
-            "it is not a URL: the port must be a number, and a host in brackets must be an IPv6 address"
+            "it is not a URL: the port must be a number, a host in brackets must be an IPv6 address, and a name "
+            "has 1 to 63 characters between two dots"
         ) from None
     if parts.scheme not in {"smtp", "smtps"} or not host or parts.path not in {"", "/"} or parts.fragment:
         raise ValueError("write smtp://USER:PASSWORD@HOST:PORT or smtps://…; escape / @ : # in a password, as %2F")

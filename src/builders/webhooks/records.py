@@ -193,7 +193,9 @@ class DeliveryFilter:
 class DeliveryDetail(Delivery):
     """A delivery with its attempts and the sent text."""
 
-    attempts: Annotated[list[Attempt], doc("The newest 100 attempts of the last 30 days, oldest first.")]
+    attempts: Annotated[
+        list[Attempt], doc("The newest 100 attempts that are kept, by default for 30 days, oldest first.")
+    ]
     payload: Annotated[str | None, doc("The exact text that is signed and sent; null after its retention.")] = (
         field(repr=False)
     )

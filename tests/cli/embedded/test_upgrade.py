@@ -121,6 +121,9 @@ def test_a_kill_between_the_renames_leaves_the_old_one(data: Path, of: Callable[
     if of is Place.upgrade:
         subprocess.run(["mkdir", home / "cluster.new"], check=True)
     (home / "cluster").rename(home / "cluster.old")
+    (finding,) = doctor.check_embedded_database(data)
+    assert "`builders postgres upgrade`" in (finding.detail)
+    (home / "cluster").rename(home / "cluster.old")
     with pytest.raises(EmbeddedServerError, match="belongs to PostgreSQL 16"):
         EmbeddedServer(data, durable=False).start()
     assert major(data) == OLD

@@ -85,7 +85,6 @@ class Place:
         return "The database of the earlier PostgreSQL is deleted."
 
     def _convert(self, major: int) -> None:
-        # The place of the check for a verified backup of the last hour, which needs `builders backup`.
         if self.directory.kept.exists():
             raise EmbeddedServerError(f"{self.directory.kept} is of another upgrade. Move it away.")
         with self._running(major) as old:  # recovers from a crash; pg_upgrade needs a clean stop
@@ -161,7 +160,9 @@ class Place:
     def _run(self, *command: str | Path) -> str:
         done = self.user.run(*command, wait_s=UPGRADE_TIMEOUT_S)
         if done.returncode != 0:
-            raise EmbeddedServerError(f"The upgrade failed, and nothing is changed:\n{done.stdout}{done.stderr}")
+            raise EmbeddedServerError(
+                f"A step failed. The database that was used before is unchanged:\n{done.stdout}{done.stderr}"
+            )
         return done.stdout
 
     def _cluster(self, major: int) -> Cluster:

@@ -16,7 +16,7 @@ PROVIDERS = {"b": "builtin", "c": "libc", "i": "icu"}
 
 
 def read_options(conninfo: str) -> list[str]:
-    """Return the options of initdb (PostgreSQL 17 and later) for a cluster like a running one.
+    """Return the options of initdb (PostgreSQL 18 and later) for a cluster like a running one.
 
     Raise psycopg.Error.
     """

@@ -419,9 +419,10 @@ class Settings(BaseSettings):
     def _of_stripe(cls, value: SecretStr | None, known: ValidationInfo) -> SecretStr | None:
         is_key = known.field_name == "stripe_key"
         prefixes = ("sk_", "rk_") if is_key else ("whsec_",)
-        if value is not None and not value.get_secret_value().startswith(prefixes):
+        text = prefixes[0] if value is None else value.get_secret_value()
+        if not text.startswith(prefixes) or not text.isascii() or not text.isprintable():
             kind = "a secret or restricted key" if is_key else "the signing secret of the webhook"
-            raise ValueError(f"write {kind} of Stripe, which begins with {' or '.join(prefixes)}")
+            raise ValueError(f"write {kind} of Stripe in ASCII, which begins with {' or '.join(prefixes)}")
         return value
 
     @field_validator("base_url")

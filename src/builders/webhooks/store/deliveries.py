@@ -156,7 +156,7 @@ find_payload = query("""
     SELECT body FROM webhooks_payloads
     WHERE account_id = %(account_id)s AND event_id = %(event_id)s AND created_at = %(created_at)s
 """).scalar(str)
-# Of the last 30 days, the newest first.
+# The newest first.
 list_attempts = query("""
     SELECT n, created_at AS started_at, duration_ms AS took_ms, status, error, excerpt AS response_excerpt
     FROM webhooks_attempts

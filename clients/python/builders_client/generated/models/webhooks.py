@@ -60,7 +60,7 @@ class DeliveryDetailReply(Model):
     created_at: AwareDatetime
     """When it was created."""
     attempts: list[AttemptReply]
-    """The newest 100 attempts of the last 30 days, oldest first."""
+    """The newest 100 attempts that are kept, by default for 30 days, oldest first."""
     payload: str | None
     """The exact text that is signed and sent; null after its retention."""
 
