@@ -50,8 +50,18 @@ def test_a_unit_gets_secrets_as_files_and_time_to_stop(unit: Path) -> None:
 
 def test_commands_have_the_settings_of_the_units() -> None:
     text = (DEPLOY / "systemd" / "builders").read_text(encoding="utf-8")
-    for key in ("EnvironmentFile", "LoadCredential", "StateDirectory", "WorkingDirectory"):
-        assert f"--property={key}={service(UNITS[0])[key]}" in text
+    same = [
+        "EnvironmentFile",
+        "LoadCredential",
+        "StateDirectory",
+        "StateDirectoryMode",
+        "WorkingDirectory",
+        "ProtectProc",
+    ]
+    for key in same:
+        assert f"--property={key}={service(UNITS[0])[key]} " in text
+    # Without the same namespace of users, a command cannot read what the processes say.
+    assert [unit.name for unit in UNITS if "PrivateUsers" in service(unit)] == []
 
 
 @pytest.mark.parametrize("name", COMPOSE)
