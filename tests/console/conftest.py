@@ -28,7 +28,7 @@ TABLES = """
 """
 # Rows that a request may write although it changes nothing of what the account has.
 BOOKKEEPING = ["kit_idempotency"]
-ROW = "to_jsonb(row) - 'last_used_at'"  # a process writes the use of a key some seconds later
+ROW = "to_jsonb(row) - 'last_used_at' - 'scope_uses'"  # a process writes the use of a key some seconds later
 # A function, because PostgreSQL keeps its plan: to plan a statement on all tables takes longer than to read them.
 HASHES = """
     CREATE FUNCTION pg_temp.hashes(people uuid[]) RETURNS TABLE (name text, hash text) LANGUAGE plpgsql

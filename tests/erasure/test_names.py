@@ -8,6 +8,7 @@ from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Client, Person
+from tests.catalog.make import catch_up
 from tests.erasure.test_execution import erase
 from tests.plans import make
 
@@ -19,6 +20,7 @@ async def claimed(person: Person, database: Database, folder: Path, assets: Path
     await make.apply(person, make.alias(f"{local_part}@{domain}"))
     for each in await make.list_invoices(database, person):
         await make.pay_invoice(database, person, each)
+    await catch_up(person.service.api.state.catalog)
     return domain
 
 

@@ -68,7 +68,7 @@ class Place:
     def revert(self) -> str:
         """Use the kept cluster again; return what to do next."""
         self._require_kept()
-        self._cluster(MAJOR).stop()
+        self.cluster(MAJOR).stop()
         self._rename('rm -rf "$2" && mv "$1" "$2" && mv "$3" "$1"')
         return (
             f"The database is of PostgreSQL {self._read_major()} again: start the release that made it. "
@@ -92,7 +92,7 @@ class Place:
             expected = layouts.count(self.directory.conninfo(DATABASE))
         self._require_space()
         self._run("rm", "-rf", self.directory.fresh)
-        self._cluster(MAJOR).initialize(*options)
+        self.cluster(MAJOR).initialize(*options)
         self._pg_upgrade(old.binaries, "--check")
         self._pg_upgrade(old.binaries)
         self._run("/bin/sh", "-c", SETTINGS_SCRIPT, "sh", self.directory.cluster, self.directory.fresh)
@@ -113,7 +113,7 @@ class Place:
     @contextmanager
     def _running(self, major: int) -> Iterator[Cluster]:
         """Run the server of the used cluster, by the programs of its version."""
-        cluster = self._cluster(major)
+        cluster = self.cluster(major)
         cluster.start()
         try:
             yield cluster
@@ -123,7 +123,7 @@ class Place:
             cluster.stop()
 
     def _pg_upgrade(self, old_binaries: Path, *options: str) -> None:
-        binaries = self._cluster(MAJOR).binaries
+        binaries = self.cluster(MAJOR).binaries
         self._run(
             *("/bin/sh", "-c", UPGRADE_SCRIPT, "sh", self.directory.folder, self.directory.password),
             *(binaries / "bin" / "pg_upgrade", "--copy", "-U", ROLE, "-s", self.directory.sockets),
@@ -165,7 +165,8 @@ class Place:
             )
         return done.stdout
 
-    def _cluster(self, major: int) -> Cluster:
+    def cluster(self, major: int) -> Cluster:
+        """Return the cluster of a major version."""
         return Cluster(
             directory=self.directory,
             binaries=get_for_user(self.user, self.system_dir, major=major),
@@ -191,7 +192,7 @@ def opened(data_dir: Path, *, durable: bool = True, system_dir: Path = SYSTEM_DI
             directory = open_directory(data_dir, user, system_dir)
             place = Place(directory=directory, user=user, system_dir=system_dir, durable=durable)
             with Lease(data_dir, renew_s=DEFAULT_TIMING.renew_lease_s).held():
-                place._cluster(MAJOR).take_back()  # noqa: SLF001 - of this module
+                place.cluster(MAJOR).take_back()
                 yield place
         finally:
             os.close(users)
