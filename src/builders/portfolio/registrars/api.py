@@ -219,11 +219,11 @@ async def sync_registrars(
 
     A separate job lists each connection, so a failing, slow or rate-limited connection does not affect the others.
     The expiry and auto-renew of portfolio domains get the registrar's values; other fields are set where they are
-    unknown. A value that the registrar does not report does not overwrite a known value. No domain is added or
-    removed. A complete listing can lack more than a tenth and at least ten of a connection's domains. They are
-    held back as `suspicious_drop` until the next complete listing lacks them too. The reply is the state of the
-    run after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. A connection in another
-    run is skipped; if all connections are, the reply is that run.
+    unknown. A value that is not reported overwrites none. No domain is added or removed. If a complete listing
+    lacks more than a tenth and at least ten of a connection's domains, they are held back as `suspicious_drop`
+    until the next one lacks them too. The reply is the state of the run after `wait` seconds; `GET
+    /v1/portfolio/registrars/runs/{run_id}` reads it later. A connection in another run is skipped; if all
+    connections are, the reply is that run.
     """
     async with database.transaction() as conn:
         run = await inventory_sync.refresh_inventory(

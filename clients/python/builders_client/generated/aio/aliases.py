@@ -442,9 +442,8 @@ class AsyncAliases:
 
         Only a person who signed in during the last ten minutes can do this. The mail is forwarded to the
         destinations, too. Mail that has a signature of the service's own domain, or names an address of it, is
-        forwarded only. So a program gets no sign-in codes and approval links. It could if another server
-        forwards them to the name without any trace of their origin: let no mailbox that gets them forward to
-        the name. The address that signs in at the account is refused.
+        forwarded only: a program gets no sign-in codes and approval links, unless another server forwards them
+        without any trace of their origin. The address that signs in at the account is refused.
 
         Requires the scope `plans:approve`.
 
