@@ -76,7 +76,6 @@ ALLOWED = {
     "builders/tracking/store.py:mark_bursts": "marks automated clicks of all accounts",
     "builders/webhooks/store/claims.py:list_overtaken": "distributes capacity among all accounts",
     "builders/webhooks/store/deliveries.py:measure_queue": "the operator reads the queue of all accounts",
-    "builders/webhooks/store/results.py:list_unhealthy": "the operator reads the receivers of all accounts",
     "builders/webhooks/store/claims.py:cancel_undeliverable": "disabled destinations of all accounts",
     "builders/webhooks/store/destinations.py:list_stale": "seals secrets of all accounts with the new key",
     "builders/erasure/store.py:delete_sign_ins identity_sign_ins": "codes for an address that had no account",
@@ -144,7 +143,5 @@ ALLOWED = {
         "the rights of the look-up server",
     ),
     "builders/forwarding/store.py:list_results_of_messages": "a message in the log has a queue id and no account",
-    "builders/plans/store.py:list_overdue": "ends promotions without an approval of all accounts",
-    "builders/plans/store.py:list_startable": "starts approved promotions of all accounts",
     "builders/plans/approval/store.py:list_requests plans": "lists the requests whose plans wait",
 }

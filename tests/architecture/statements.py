@@ -318,7 +318,8 @@ def foreign_declarations(file: Source) -> Iterator[str]:
     package = Statement(place=str(file.path), text="").package
     for node in file.nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in DECLARING:
-            table = ast.literal_eval(node.args[0]).split()[0]
+            text = next(each.value for each in ast.walk(node.args[0]) if isinstance(each, ast.Constant))
+            table = str(text).split()[0]
             if table != package and not table.startswith(f"{package}_"):
                 yield f"{file.at(node)}: {table} is not a table of {package}"
 

@@ -12,7 +12,8 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import due_rows, query
+from builders.kit.db.queries import accounts_with, due_rows, query
+from builders.kit.values import ids
 from builders.plans.errors import PlanNotFound, PromotionNotFound
 from builders.plans.records import BilledOn, OnError, Plan, Promotion, PromotionStatus, Step, StepError
 
@@ -278,25 +279,25 @@ list_waiting = query("""
     SELECT id FROM plans_promotions
     WHERE account_id = %(account_id)s AND status = 'waiting' AND id > %(after)s ORDER BY id LIMIT %(limit)s
 """).scalars(UUID)
+_OF_PLAN = "JOIN plans AS plan ON plan.account_id = promotion.account_id AND plan.id = promotion.plan_id"
 # Whose plans have expired.
-list_overdue = query("""
-    SELECT promotion.account_id, promotion.id FROM plans_promotions AS promotion
-    JOIN plans AS plan ON plan.account_id = promotion.account_id AND plan.id = promotion.plan_id
-    WHERE promotion.status = 'waiting' AND plan.expires_at <= %(now)s ORDER BY promotion.id LIMIT %(limit)s
-""").all(tuple[UUID, UUID])
+list_overdue = due_rows(
+    f"plans_promotions AS promotion {_OF_PLAN}",
+    by="plan.expires_at",
+    columns="promotion.account_id, promotion.id",
+    only="promotion.status = 'waiting'",
+).all(tuple[UUID, UUID])
 _end_waiting = query("""
     UPDATE plans_promotions SET status = 'failed', finished_at = %(now)s, error = %(error)s
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s AND status = 'waiting'
 """).run()
 # Accounts with a promotion that waits for an approval which stands, in case a job was lost or gave up.
-list_startable = query("""
-    SELECT DISTINCT promotion.account_id FROM plans_promotions AS promotion
-    JOIN plans AS plan ON plan.account_id = promotion.account_id AND plan.id = promotion.plan_id
-    JOIN plans_approval_decisions AS decision
-      ON decision.account_id = plan.account_id AND decision.digest = plan.digest AND decision.ended_at IS NULL
-    WHERE promotion.status = 'waiting' AND decision.verdict = 'approve' AND decision.expires_at > %(now)s
-    LIMIT %(limit)s
-""").scalars(UUID)
+list_startable = accounts_with(
+    f"plans_promotions AS promotion {_OF_PLAN} JOIN plans_approval_decisions AS decision"
+    " ON decision.account_id = plan.account_id AND decision.digest = plan.digest AND decision.ended_at IS NULL",
+    account="promotion.account_id",
+    only="promotion.status = 'waiting' AND decision.verdict = 'approve' AND decision.expires_at > %(now)s",
+).scalars(UUID, after=ids.NIL)
 
 
 async def end_waiting(

@@ -410,5 +410,5 @@ async def get_backlog(conn: Conn) -> Backlog:
         due=queue.due,
         pending=queue.pending,
         overdue_s=0 if overdue is None else round(overdue.total_seconds()),
-        unhealthy=await results.list_unhealthy(conn, limit=MAX_UNHEALTHY),
+        unhealthy=await results.list_unhealthy(conn, now=now, limit=MAX_UNHEALTHY),
     )

@@ -148,13 +148,15 @@ def due_rows(
     )
 
 
-def accounts_with(table: LiteralString, *, only: LiteralString = "true") -> Statement:
+def accounts_with(
+    table: LiteralString, *, account: LiteralString = "account_id", only: LiteralString = "true"
+) -> Statement:
     """Return a statement that finds accounts with such rows, by their ids `after` one."""
     return _finder(
         table,
         f"""
-        SELECT account_id FROM {table} WHERE {only} AND account_id > %(after)s
-        GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
+        SELECT {account} FROM {table} WHERE {only} AND {account} > %(after)s
+        GROUP BY {account} ORDER BY {account} LIMIT %(limit)s
         """,
     )
 

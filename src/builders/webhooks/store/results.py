@@ -10,7 +10,7 @@ from psycopg.rows import class_row
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import due_rows
 from builders.webhooks.records import Attempt, DeliveryStatus, DestinationFields, UnhealthyDestination
 from builders.webhooks.store.claims import SLOW_MS, Claim
 
@@ -206,13 +206,16 @@ async def update_health(conn: Conn, *, reports: Sequence[HealthReport], now: dat
     return await (await conn.cursor(row_factory=class_row(Disabled)).execute(DISABLE, row)).fetchall()
 
 
-list_unhealthy = query("""
-    SELECT account_id, id, url, failures, failing_since, open_until AS paused_until, last_failure_status,
-           last_failure_error,
-           (SELECT count(*) FROM (
-               SELECT FROM webhooks_due AS due
-               WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
-           ) AS counted)::int AS pending
-    FROM webhooks_destinations AS destination
-    WHERE enabled AND failures > 0 ORDER BY failing_since LIMIT %(limit)s
-""").all(UnhealthyDestination)
+list_unhealthy = due_rows(
+    "webhooks_destinations AS destination",
+    by="failing_since",
+    columns="""
+    account_id, id, url, failures, failing_since, open_until AS paused_until, last_failure_status,
+    last_failure_error,
+    (SELECT count(*) FROM (
+        SELECT FROM webhooks_due AS due
+        WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
+    ) AS counted)::int AS pending
+    """,
+    only="enabled AND failures > 0",
+).all(UnhealthyDestination)
