@@ -1,6 +1,7 @@
 """Secrets are read from files, whose mode is checked."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def test_a_file_for_the_user_and_the_group_is_read(folder: Path, mode: int) -> N
 def test_a_file_that_others_may_open_is_refused(folder: Path, command: Cli, mode: int) -> None:
     path = write(folder, "builders_stripe_key", "sk_live_7", mode)
     result = command("serve")
-    assert result.exit_code == 1
+    assert result.exit_code == os.EX_CONFIG
     assert result.stderr == f"Error: Other users may open {path}. Correct its mode: chmod 0400 {path}\n"
 
 

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -135,7 +136,7 @@ def test_invalid_settings_are_refused(
 ) -> None:
     plain_environment.setenv(variable, value)
     result = command("mail", "show")
-    assert result.exit_code == 1
+    assert result.exit_code == os.EX_CONFIG
     assert said in result.stderr
     assert "BUILDERS_MAIL_FROM: " in result.stderr
     assert "s3cret" not in result.stderr

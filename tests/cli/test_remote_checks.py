@@ -1,6 +1,7 @@
 """The mail server and Stripe are tried: what they refuse is a failure, and their absence is none."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -168,15 +169,15 @@ def refusing_stripe() -> Iterator[dict[str, str]]:
             thread.join()
 
 
-@pytest.mark.parametrize("word", ["worker", "doctor"])
+@pytest.mark.parametrize(("word", "status"), [("worker", os.EX_CONFIG), ("doctor", 1)])
 def test_a_refused_key_ends_the_worker_and_fails_doctor(
-    builders: Cli, plain_environment: pytest.MonkeyPatch, word: str
+    builders: Cli, plain_environment: pytest.MonkeyPatch, word: str, status: int
 ) -> None:
     with refusing_stripe() as given:
         for name, value in given.items():
             plain_environment.setenv(name, value)
         ended = builders(word)
-    assert ended.exit_code == 1
+    assert ended.exit_code == status
     assert "BUILDERS_STRIPE_KEY: Stripe refuses the key (status 401)." in ended.output
     assert KEY not in ended.output
 
@@ -184,7 +185,7 @@ def test_a_refused_key_ends_the_worker_and_fails_doctor(
 def test_a_refused_key_ends_the_service(unused_database: str) -> None:
     with data_folder() as data, refusing_stripe() as given:
         ended = builders_process(data, "serve", "--port", "0", BUILDERS_DATABASE_URL=unused_database, **given)
-    assert ended.returncode == 1
+    assert ended.returncode == os.EX_CONFIG  # systemd does not start it again
     assert "BUILDERS_STRIPE_KEY: Stripe refuses the key (status 401)." in ended.stderr
     assert "Traceback" not in ended.stderr
 

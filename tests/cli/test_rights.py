@@ -1,6 +1,7 @@
 """Roles of the database that do not own the tables: what starts under them, and what is said."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -113,7 +114,7 @@ def test_a_refused_role_of_the_look_up_server_ends_the_service(roles: Roles, dat
     )
     roles.execute("REVOKE builders_http FROM {user}")
     roles.execute("GRANT SELECT ON aliases_lookups TO builders_lookup")
-    assert ended.returncode == 1, ended.stderr
+    assert ended.returncode == os.EX_CONFIG, ended.stderr
     assert "Traceback" not in ended.stderr
     reason, action = ended.stderr.splitlines()[-2:]
     assert reason.startswith("Error: `lookup` cannot start: The role builders_lookup cannot read aliases_lookups.")

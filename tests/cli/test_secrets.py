@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from uuid import UUID
@@ -95,5 +96,5 @@ def test_secrets_of_a_missing_key_are_counted(builders: Cli, plain_environment: 
 def test_an_invalid_secret_key_is_refused(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
     plain_environment.setenv("BUILDERS_SECRET_KEYS", "short")
     result = builders("secrets", "reseal")
-    assert result.exit_code == 1
+    assert result.exit_code == os.EX_CONFIG
     assert "too short" in result.stderr

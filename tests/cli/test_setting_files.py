@@ -1,5 +1,6 @@
 """Files that settings name: what is wrong with one is said at the start, and by doctor."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_a_wrong_file_ends_the_worker_with_one_sentence(
     monkeypatch.setenv("BUILDERS_DKIM_SELECTOR", "s1")
     monkeypatch.setenv(setting, str(files / name))
     result = command("worker")
-    assert result.exit_code == 1
+    assert result.exit_code == os.EX_CONFIG
     first, *action = result.stderr.splitlines()
     assert first.count(setting) == 1
     assert SAID.get((setting, name), UNREADABLE).format(path=files / name) in first
@@ -51,7 +52,7 @@ def test_a_wrong_file_ends_the_service(unused_database: str) -> None:
     with data_folder() as data:
         given = {"BUILDERS_DATABASE_URL": unused_database, "BUILDERS_OUTBOUND_CA": str(data.parent / NONE)}
         ended = builders_process(data, "serve", "--http-only", "--port", "0", **given)
-    assert ended.returncode == 1
+    assert ended.returncode == os.EX_CONFIG
     assert "Traceback" not in ended.stderr
     said = [line for line in ended.stderr.splitlines() if "cannot start" in line]
     assert len(said) == 1, ended.stderr

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def test_an_invalid_setting_is_named_without_its_value(
     for words in [*EVERY, ("doctor",)]:
         result = command(*words)
 
-        assert (result.exit_code, result.stdout) == (1, "")
+        assert (result.exit_code, result.stdout) == (os.EX_CONFIG, "")
         assert result.stderr.startswith(f"Error: {said}")
         assert SECRET not in result.output
 
@@ -88,7 +89,7 @@ def test_weak_secret_keys_are_refused_without_showing_them(
 
     result = builders("serve")
 
-    assert result.exit_code == 1
+    assert result.exit_code == os.EX_CONFIG
     assert "secret key is too short or not random" in result.stderr
     assert SECRET not in result.output
 

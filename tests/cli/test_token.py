@@ -1,4 +1,5 @@
 import json
+import os
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -53,7 +54,7 @@ def test_weak_secret_keys_are_refused(builders: Cli, account: str, monkeypatch: 
 
     result = builders("token", "--account", account)
 
-    assert result.exit_code == 1
+    assert result.exit_code == os.EX_CONFIG
     assert "secret key" in result.stderr
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped] # it has no types
 
+from builders.cli.session import CannotStart
 from tests.promises.versions import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -46,6 +47,7 @@ def test_a_unit_gets_secrets_as_files_and_time_to_stop(unit: Path) -> None:
     if found["Type"] == "notify":
         assert int(found["TimeoutStopSec"]) == GRACE_S
         assert "--no-migrate" in found["ExecStart"]
+        assert (found["Restart"], int(found["RestartPreventExitStatus"])) == ("always", CannotStart.exit_code)
 
 
 def test_commands_have_the_settings_of_the_units() -> None:

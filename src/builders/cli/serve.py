@@ -104,7 +104,7 @@ def serve(
         try:
             parent.run()
         except supervisor.ChildRefused as error:
-            fail(str(error))
+            raise CannotStart(str(error)) from None
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def _require_servers(settings: Settings, environment: Mapping[str, str]) -> None
         return
     tried = subprocess.run([*BUILDERS, "try-servers"], env=environment, check=False, start_new_session=True)  # noqa: S603 - our own command
     if tried.returncode:  # it has printed the reason
-        sys.exit(1)
+        sys.exit(max(tried.returncode, 1))  # a signal is negative
 
 
 def _list_servers(

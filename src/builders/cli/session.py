@@ -53,7 +53,13 @@ class CommandFailed(click.ClickException):
 
 
 class CannotStart(CommandFailed):
-    """A failure that each further start has too: `serve` ends with it, and does not start the process again."""
+    """A failure that each further start has too: `serve` ends with it, and does not start the process again.
+
+    Its exit status tells systemd the same (RestartPreventExitStatus): a mail server could lock out a user whose
+    wrong password comes each second.
+    """
+
+    exit_code = os.EX_CONFIG
 
 
 def fail(message: str) -> NoReturn:
@@ -221,14 +227,14 @@ def on_database(settings: Settings, work: Callable[[str], T]) -> T:
     conninfo = conninfo_of(settings) if settings.session_url is None else settings.session_url.get_secret_value()
     try:
         return work(conninfo)
-    except rights.ReadOnly as error:
-        raise CommandFailed(error.reason, next_action=error.next_action) from None
     except (
+        rights.ReadOnly,
         MigrationError,
         rights.RightMissing,
         distribution.CannotDistribute,
-        known_keys.OtherKeys,
-    ) as error:
+    ) as error:  # others can end it in the database: a further start can succeed
+        raise CommandFailed(error.reason, next_action=error.next_action) from None
+    except known_keys.OtherKeys as error:
         raise CannotStart(error.reason, next_action=error.next_action) from None
     except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL
         wrong = next((each for each in doctor.check_server(conninfo) if not each.ok), None)
