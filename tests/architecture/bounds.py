@@ -34,6 +34,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/portfolio/ledger/rates.py": "the job that loads exchange rates",
     "builders/portfolio/registrars/api_client.py": "jobs that read responses of registrars",
     "builders/portfolio/registrars/inventory_sync.py": "jobs that read responses of registrars",
+    "builders/cli/remote_checks.py": "a start and `doctor` must not wait for a silent name server",
 }
 # Functions with parameters whose results may be kept without a limit, with the reason.
 MAY_CACHE_ALL: Mapping[str, str] = {

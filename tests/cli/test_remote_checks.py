@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from subprocess import run
 from threading import Thread
 
 import pytest
@@ -204,3 +206,25 @@ def test_the_service_starts_without_its_mail_server(unused_database: str) -> Non
     ):
         serve.wait()
         assert "Mail waits until it responds." in serve.log()
+
+
+SILENT = """
+import socket, sys, time
+from pydantic import SecretStr
+from builders.cli import remote_checks
+from builders.kit.process.settings import Settings
+from builders.mail.transports import Limits
+
+socket.getaddrinfo = lambda *_, **__: time.sleep(60)  # a name server that does not answer
+settings = Settings(smtp_url=SecretStr("smtp://mail.example"), mail_from="Builders <mail@builders.example>")
+[found] = remote_checks.run_checks(settings, limits=Limits(connect_s=0.3, command_s=0.3, total_s=0.5))
+print(found.ok, found.detail)
+"""
+
+
+def test_a_silent_name_server_holds_up_neither_the_checks_nor_the_end_of_the_process() -> None:
+    ended = run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=True, timeout=30)
+    assert (ended.stdout, ended.stderr) == (
+        "True mail.example port 587 cannot be used now: Timed out connecting to mail.example on port 587.\n",
+        "",
+    )

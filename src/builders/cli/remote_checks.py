@@ -5,6 +5,10 @@ invoices are paid by bank.
 """
 
 import asyncio
+import socket
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any
 
 import click
 
@@ -38,24 +42,48 @@ def require(settings: Settings) -> None:
             note(f"{found.check}: {found.detail} {found.next_action}")
 
 
-def run_checks(settings: Settings) -> list[Finding]:
-    """Return a finding about each of the servers that the settings name."""
+def run_checks(settings: Settings, *, limits: Limits = LIMITS) -> list[Finding]:
+    """Return a finding about each of the servers that the settings name, within the limits."""
 
     async def run() -> list[Finding]:
-        found = await asyncio.gather(check_mail_server(settings), check_stripe(settings))
+        found = await asyncio.gather(
+            check_mail_server(settings, limits=limits), check_stripe(settings, limits=limits)
+        )
         return [each for each in found if each is not None]
 
-    return asyncio.run(run())
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        return runner.run(run())
 
 
-async def check_mail_server(settings: Settings) -> Finding | None:
+class _Loop(asyncio.SelectorEventLoop):
+    """Looks up names in threads that neither its end nor the end of the process waits for.
+
+    The system waits for a silent name server for longer than the limits, and asyncio for the system.
+    """
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:  # as asyncio declares it
+        """Look up a name."""
+        found = Future[Any]()
+        found.set_running_or_notify_cancel()  # an answer that comes too late is none of a cancelled future
+
+        def look_up() -> None:
+            try:
+                found.set_result(socket.getaddrinfo(host, port, **options))
+            except (OSError, ValueError) as error:  # a name can be one that IDNA refuses
+                found.set_exception(error)
+
+        Thread(target=look_up, daemon=True).start()
+        return await asyncio.wrap_future(found, loop=self)
+
+
+async def check_mail_server(settings: Settings, *, limits: Limits = LIMITS) -> Finding | None:
     """Connect and sign in as for a message; None without a mail server, or with settings that cannot be read."""
     check = "BUILDERS_SMTP_URL"
     if settings.smtp_url is None:
         return None
     try:
         server = parse_url(settings.smtp_url.get_secret_value())
-        transport = SmtpTransport(server, own_name=read_sender(settings).domain, limits=LIMITS)
+        transport = SmtpTransport(server, own_name=read_sender(settings).domain, limits=limits)
     except (OSError, ValueError):  # `setting_files` says it
         return None
     where = f"{server.host} port {server.port}"
@@ -73,7 +101,7 @@ async def check_mail_server(settings: Settings) -> Finding | None:
     return Finding(check=check, ok=not failure.is_local_error, detail=detail, next_action=action)
 
 
-async def check_stripe(settings: Settings) -> Finding | None:
+async def check_stripe(settings: Settings, *, limits: Limits = LIMITS) -> Finding | None:
     """Ask Stripe for what payment links need; None without a key."""
     check = "BUILDERS_STRIPE_KEY"
     if settings.stripe_key is None:
@@ -83,7 +111,7 @@ async def check_stripe(settings: Settings) -> Finding | None:
     try:
         async with Outbound(settings) as outbound:
             answer = await outbound.request(
-                "GET", settings.stripe_api_base + SESSIONS, headers=headers, total_s=LIMITS.total_s, keep_bytes=1
+                "GET", settings.stripe_api_base + SESSIONS, headers=headers, total_s=limits.total_s, keep_bytes=1
             )
     except OutboundFailed as error:
         if error.kind is Failure.BLOCKED_ADDRESS:
