@@ -36,6 +36,7 @@ account_option = click.option("--account", required=True, help="Address of the a
 any_account_option = click.option("--account", help="Address of the account; all accounts by default.")
 sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox account.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Consent without a question.")
 output_option = click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; standard output by default."
 )
@@ -155,6 +156,15 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
         raise CommandFailed(problem.detail, code=problem.code, next_action=next_action) from None
     except Invalid as invalid:
         raise CommandFailed(str(invalid.errors[0]["msg"]), code=invalid.code) from None
+
+
+def require_consent(question: str, *, yes: bool) -> None:
+    """Ask on the terminal, unless --yes is given; end the command without a yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{question}\nThere is no terminal to ask in. Add --yes.")
+    click.confirm(question, abort=True, err=True)
 
 
 def show(value: object, *, as_json: bool, text: str) -> None:

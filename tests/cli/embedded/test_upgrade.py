@@ -5,16 +5,22 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from io import StringIO
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from builders.cli import doctor
+from builders.cli.commands import require_consent
 from builders.cli.embedded import directory, upgrade
 from builders.cli.embedded.directory import ROLE, open_directory
 from builders.cli.embedded.server import DATABASE, Cluster, EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
 from builders.cli.embedded.upgrade import Place
+from builders.cli.main import main
 from builders.kit.db import layouts, migrations
 from tests.cli.embedded.conftest import _open_folder
 from tests.cli.embedded.servers import ask, kill, processes, python_path, wait_until
@@ -108,6 +114,7 @@ def test_a_return_uses_the_old_rows_again(data: Path) -> None:
         ask(running.conninfo, "INSERT INTO kept VALUES (7)")
     assert "PostgreSQL 16 again" in step(data, Place.revert)
     assert major(data) == OLD
+    assert not (data / "postgres" / "cluster.new").exists()
 
     old = cluster(data, OLD)
     old.start()
@@ -115,11 +122,9 @@ def test_a_return_uses_the_old_rows_again(data: Path) -> None:
     old.stop()
 
 
-@pytest.mark.parametrize("of", [Place.upgrade, Place.revert])
-def test_a_kill_between_the_renames_leaves_the_old_one(data: Path, of: Callable[[Place], str]) -> None:
+def test_a_kill_between_the_renames_leaves_the_old_one(data: Path) -> None:
     home = data / "postgres"
-    if of is Place.upgrade:
-        subprocess.run(["mkdir", home / "cluster.new"], check=True)
+    subprocess.run(["mkdir", home / "cluster.new"], check=True)
     (home / "cluster").rename(home / "cluster.old")
     (finding,) = doctor.check_embedded_database(data)
     assert "`builders postgres upgrade`" in (finding.detail)
@@ -127,6 +132,39 @@ def test_a_kill_between_the_renames_leaves_the_old_one(data: Path, of: Callable[
     with pytest.raises(EmbeddedServerError, match="belongs to PostgreSQL 16"):
         EmbeddedServer(data, durable=False).start()
     assert major(data) == OLD
+    assert not (home / "cluster.new").exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "deleted"), [("revert", "all that was written since the upgrade"), ("confirm", "cluster.old")]
+)
+def test_what_deletes_a_database_asks_first(
+    data: Path, monkeypatch: pytest.MonkeyPatch, word: str, deleted: str
+) -> None:
+    monkeypatch.delenv("BUILDERS_DATABASE_URL", raising=False)
+    monkeypatch.setenv("BUILDERS_DATA_DIR", str(data))
+    step(data, Place.upgrade)
+
+    refused = CliRunner().invoke(main, ["postgres", word])
+    assert (refused.exit_code, major(data)) == (2, NEW)
+    assert deleted in refused.output
+    assert "Add --yes." in refused.output
+    assert (data / "postgres" / "cluster.old").exists()
+
+    done = CliRunner().invoke(main, ["postgres", word, "--yes"])
+    assert (done.exit_code, major(data)) == (0, OLD if word == "revert" else NEW)
+    assert not (data / "postgres" / "cluster.old").exists()
+
+
+@pytest.mark.parametrize(("answer", "goes_on"), [("y\n", True), ("n\n", False)])
+def test_the_question_on_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str, *, goes_on: bool) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    with nullcontext() if goes_on else pytest.raises(click.Abort):
+        require_consent("This deletes it. Go on?", yes=False)
 
 
 def test_a_kill_during_pg_upgrade_is_continued_by_the_next_command(data: Path) -> None:

@@ -171,9 +171,11 @@ class Cluster:
         self._check_created(initdb)
 
     def take_back(self) -> None:
-        """Use the kept cluster if an upgrade or its return was killed between two renames."""
-        if self.directory.kept.exists() and not self.directory.cluster.exists():
-            self._check_created(self.user.run("mv", self.directory.kept, self.directory.cluster))
+        """Use the kept cluster, without the other, if an upgrade or its return was killed between renames."""
+        place = self.directory
+        if place.kept.exists() and not place.cluster.exists():
+            script = 'mv "$1" "$2" && rm -rf "$3"'
+            self._check_created(self.user.shell(script, place.kept, place.cluster, place.fresh))
 
     def start(self) -> None:
         """Start the server unless it is running.

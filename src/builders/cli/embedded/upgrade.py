@@ -65,14 +65,27 @@ class Place:
             "uses it again without what was written since. Take a new base backup if you archive the log."
         )
 
+    def ask_to_revert(self) -> str:
+        """Return a question that says what `revert` deletes."""
+        self._require_kept()
+        return (
+            f"This deletes the database of PostgreSQL {MAJOR} in {self.directory.cluster}, with all that was "
+            f"written since the upgrade, and puts that of {self.directory.kept} in its place. Go on?"
+        )
+
     def revert(self) -> str:
-        """Use the kept cluster again; return what to do next."""
+        """Use the kept cluster again, and delete the upgraded one; return what to do next."""
         self._require_kept()
         self.cluster(MAJOR).stop()
-        self._rename('rm -rf "$2" && mv "$1" "$2" && mv "$3" "$1"')
+        self._rename('rm -rf "$2" && mv "$1" "$2" && mv "$3" "$1" && rm -rf "$2"')
+        return f"The database is of PostgreSQL {self._read_major()} again: start the release that made it."
+
+    def ask_to_confirm(self) -> str:
+        """Return a question that says what `confirm` deletes."""
+        self._require_kept()
         return (
-            f"The database is of PostgreSQL {self._read_major()} again: start the release that made it. "
-            f"{self.directory.fresh} has what was written since the upgrade, until the next one."
+            f"This deletes the database of the earlier PostgreSQL in {self.directory.kept}. There is no way back "
+            "to it then. Go on?"
         )
 
     def confirm(self) -> str:
