@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 
 from builders.app import Service
@@ -361,6 +362,63 @@ async def test_its_content_is_sealed(alice: Person, settings: Settings, conn: Co
 
     assert pages
     assert not any(b"Lander" in each or b"item" in each for each in pages)
+
+
+@pytest.fixture
+async def plain(service: Service, alice: Person) -> AsyncIterator[httpx.AsyncClient]:
+    """Return a client of Alice without a check of the document, which does not have 206."""
+    transport, sent = httpx.ASGITransport(app=service), {"X-API-Key": alice.key}
+    async with httpx.AsyncClient(transport=transport, base_url="http://builders.test", headers=sent) as client:
+        yield client
+
+
+@pytest.fixture
+async def pages(alice: Person, conn: Conn) -> tuple[str, str]:
+    """Return the path of the content of an export of several pages, and the content."""
+    await make_projects(alice, 3)
+    requested = await request(alice)
+    while await write_page(alice, requested, page_size=1):
+        pass
+    assert len(await list_pages(conn, requested)) > 3
+    path = f"{PATH}/{requested['id']}/content"
+    return path, (await alice.get(path)).text
+
+
+async def test_ranges_that_follow_each_other_are_the_whole(
+    plain: httpx.AsyncClient, pages: tuple[str, str]
+) -> None:
+    path, content = pages
+    answers = [
+        await plain.get(path, headers={"Range": f"bytes={first}-{first + 299}"})
+        for first in range(0, len(content), 300)
+    ]
+
+    assert {each.status_code for each in answers} == {206}
+    assert "".join(each.text for each in answers) == content
+    assert answers[0].headers["content-range"] == f"bytes 0-299/{len(content)}"
+
+
+@pytest.mark.parametrize("last", [-1, 0, 1])
+async def test_a_range_ends_and_begins_at_the_first_line(
+    plain: httpx.AsyncClient, pages: tuple[str, str], last: int
+) -> None:
+    path, content = pages
+    end = content.index("\n") + 1 + last
+    before, after = [
+        await plain.get(path, headers={"Range": wanted}) for wanted in (f"bytes=0-{end - 1}", f"bytes={end}-")
+    ]
+
+    assert (before.text, after.text) == (content[:end], content[end:])
+
+
+@pytest.mark.parametrize(("beyond", "status"), [(-1, 206), (0, 416)])
+async def test_a_range_begins_before_the_end(
+    plain: httpx.AsyncClient, pages: tuple[str, str], beyond: int, status: int
+) -> None:
+    path, content = pages
+    answer = await plain.get(path, headers={"Range": f"bytes={len(content) + beyond}-"})
+
+    assert answer.status_code == status
 
 
 async def test_pages_of_another_export_are_not_unsealed(

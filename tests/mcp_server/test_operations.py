@@ -1,8 +1,13 @@
+import json
+from typing import Any
+
 import pytest
 
 from builders.app import Service
 from builders.kit.effects import Effect
-from builders.mcp_server.operations import operations_of
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.mcp_server.operations import MAX_ANSWER, operations_of
 from tests.cast import Person
 from tests.mcp_server.make import Agent, call, connect, refuse
 
@@ -98,6 +103,30 @@ async def test_a_parameter_is_one_segment_of_the_path(agent: Agent, value: str) 
 async def test_another_parameter_is_refused_as_by_the_api(agent: Agent) -> None:
     refusal = await refuse(agent, "read_operation", operation_id="projects_list_projects", query={"limits": 1})
     assert (refusal["code"], refusal["errors"][0]["member"]) == ("invalid", "limits")
+
+
+async def test_what_is_no_text_has_no_position(agent: Agent) -> None:
+    refusal = await refuse(agent, "read_operation", operation_id="projects_list_projects", position=1)
+    assert refusal["code"] == "arguments_invalid"
+
+
+async def test_a_line_that_is_longer_than_a_part_is_read_on(
+    service: Service, agent: Agent, alice: Person, settings: Settings
+) -> None:
+    metadata = {f"note_{at}": "\N{SNOWMAN}" * 500 for at in range(10)}
+    created = await alice.post("/v1/builders/projects", json={"name": "Orders", "metadata": metadata})
+    assert created.status_code == 201, created.text
+    requested = (await alice.post("/v1/account/exports")).json()
+    await queue.run_pending(service.api.state.database, settings)
+    whole = (await alice.get(f"/v1/account/exports/{requested['id']}/content")).text
+    asked = {"operation_id": "account_get_export_content", "path": {"export_id": requested["id"]}}
+    parts: list[str] = []
+    actions: list[Any] = [{"arguments": asked}]
+    while actions:
+        part = await call(agent, "read_operation", **actions[0]["arguments"])
+        parts, actions = [*parts, part["untrusted_data"]], part["next_actions"]
+    assert "".join(parts) == whole
+    assert max(len(json.dumps(each)) for each in parts) <= MAX_ANSWER
 
 
 async def test_a_long_answer_is_refused(agent: Agent) -> None:

@@ -996,7 +996,7 @@ class ProviderUnsupported(ConflictError):
 
 
 class RangeNotSatisfiable(ApiError):
-    """The requested range of bytes is outside the image."""
+    """The requested range of bytes is outside the content."""
 
     code = "range_not_satisfiable"
 

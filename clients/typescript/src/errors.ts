@@ -841,7 +841,7 @@ export class ProviderUnsupported extends ConflictError {
   declare readonly code: "provider_unsupported";
 }
 
-/** The requested range of bytes is outside the image. */
+/** The requested range of bytes is outside the content. */
 export class RangeNotSatisfiable extends ApiError {
   declare readonly code: "range_not_satisfiable";
 }

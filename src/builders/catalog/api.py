@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import TypeAdapter
 
 from builders.catalog import availability, funnel, schemas, snapshot, suggestions
 from builders.catalog.catalog_file.images import MEDIA_TYPES, stored
-from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
+from builders.catalog.errors import AssetNotFound, DomainNotFound
 from builders.catalog.records import CatalogDomain, Check, Suggestions
 from builders.catalog.snapshot import CatalogCache, Snapshot
 from builders.kit.db.connections import Reads
@@ -22,6 +21,7 @@ from builders.kit.http import visitors
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.pagination import PageQuery, PageReply
+from builders.kit.http.ranges import RangeNotSatisfiable, find_range, range_headers
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 
@@ -60,7 +60,6 @@ _IMAGE: dict[int | str, dict[str, Any]] = {
 }
 _ONE_MINUTE = "public, max-age=60"
 _IMMUTABLE = "public, max-age=31536000, immutable"  # the name is the hash of the content
-_RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
 @refuses(*DATABASE_REFUSALS)  # the cache fails while the database is unavailable
@@ -208,7 +207,6 @@ def _image_response(request: Request, folder: Path, filename: str) -> Response:
     headers = {
         "ETag": etag,
         "Cache-Control": _IMMUTABLE,
-        "Accept-Ranges": "bytes",
         # A browser that opens the image alone must not treat it as a page of our origin.
         "Content-Security-Policy": "default-src 'none'; sandbox",
         "Cross-Origin-Resource-Policy": "cross-origin",  # pages of resellers embed the images
@@ -216,28 +214,9 @@ def _image_response(request: Request, folder: Path, filename: str) -> Response:
     if _is_current(request, etag):
         return Response(status_code=304, headers=headers)
     content = path.read_bytes()
-    part = _range(request, etag, len(content))
+    part = find_range(request, size=len(content), etag=etag)
+    headers |= range_headers(part, size=len(content))
     if part is not None:
-        headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(content)}"
         content = content[part.start : part.stop]
     headers["Content-Length"] = str(len(content))
     return Response(content, 206 if part else 200, headers, media_type=MEDIA_TYPES[path.suffix[1:]])
-
-
-def _range(request: Request, etag: str, size: int) -> range | None:
-    """Return the requested range; None for the whole, also for a malformed range or several (RFC 9110, 14.2)."""
-    wanted = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
-    if wanted is None or request.headers.get("if-range", etag) != etag:
-        return None
-    first, last = wanted.groups()
-    if first:
-        part = range(int(first), min(int(last or size), size - 1) + 1)
-        if last and int(last) < int(first):
-            return None
-    elif last:
-        part = range(max(0, size - int(last)), size)
-    else:
-        return None
-    if not part:
-        raise RangeNotSatisfiable(f"The image has {size} bytes.", headers={"Content-Range": f"bytes */{size}"})
-    return part

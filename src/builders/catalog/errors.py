@@ -15,10 +15,3 @@ class AssetNotFound(Problem):
 
     status, code = 404, "asset_not_found"
     remedy = "Take the address of an image from GET /v1/catalog/domains."
-
-
-class RangeNotSatisfiable(Problem):
-    """The requested range of bytes is outside the image."""
-
-    status, code = 416, "range_not_satisfiable"
-    remedy = "Request a range within the size that Content-Range names, or omit Range."

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Path
+from fastapi import Path, Request
 from starlette.responses import Response
 
 from builders.exports import service as exports
@@ -17,8 +17,10 @@ from builders.kit.errors import problems
 from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream
+from builders.kit.http.media_types import NDJSON
 from builders.kit.http.pagination import Listing
 from builders.kit.http.parameters import ResourceId
+from builders.kit.http.ranges import RangeNotSatisfiable, find_range, range_headers
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.team.access import reviews
@@ -33,12 +35,16 @@ ExportId = Annotated[UUID, Path(description="Identifier of the export."), Resour
 EXPORTS = declare(
     Policy(name="account_exports", quota=5, window_s=86_400, by="account", counts="Exports of an account.")
 )
-NDJSON = "application/x-ndjson"
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "A file of JSON lines, as an attachment.",
+        "description": "A file of JSON lines; 206 with a part of it for a `Range` of bytes.",
         "content": {NDJSON: {"schema": {"type": "string"}, "example": '{"part":"profile_get","item":{}}'}},
     }
+}
+
+_FILE_HEADERS = {
+    "Content-Disposition": 'attachment; filename="account.ndjson"',
+    "Cache-Control": "private, no-store",
 }
 
 
@@ -89,22 +95,24 @@ async def get_export(export_id: ExportId, caller: Reader, conn: Reads) -> Export
 @router.get(
     "/{export_id}/content",
     response_class=Response,
-    responses={**_FILE, **problems(ExportNotReady, HeavyRequestRunning, PersonRequired)},
+    responses={**_FILE, **problems(ExportNotReady, HeavyRequestRunning, PersonRequired, RangeNotSatisfiable)},
 )
-async def get_export_content(export_id: ExportId, caller: Reader, database: Pool, keyring: KeyringDep) -> Response:
+async def get_export_content(
+    export_id: ExportId, caller: Reader, database: Pool, keyring: KeyringDep, request: Request
+) -> Response:
     """Collect an export, with the credentials that requested it.
 
     Each line is a JSON object: the first has `parts` and `left_out`; each other one has the `part`, which is the
-    operation id of a list, and an `item` in the form in which the API lists it.
+    operation id of a list, and an `item` as the API lists it.
     """
     async with database.transaction() as conn:
         export = await exports.get_ready(conn, caller=caller, export_id=export_id)
+    size = exports.size_of(export)
+    part = find_range(request, size=size)
     return HeavyStream(
-        partial(exports.read, keyring=keyring, export=export),
+        partial(exports.read, keyring=keyring, export=export, wanted=part),
+        status=200 if part is None else 206,
         account_id=caller.live_account_id,
         media_type=NDJSON,
-        headers={
-            "Content-Disposition": 'attachment; filename="account.ndjson"',
-            "Cache-Control": "private, no-store",
-        },
+        headers=_FILE_HEADERS | range_headers(part, size=size),
     )

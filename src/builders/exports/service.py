@@ -120,20 +120,27 @@ async def get_ready(conn: Conn, *, caller: Caller, export_id: UUID) -> Export:
     return export
 
 
-async def read(database: Database, *, keyring: Keyring, export: Export) -> AsyncGenerator[str]:
-    """Yield the lines of the content. Raise ExportNotFound when it is deleted meanwhile."""
-    about = {"export_id": str(export.id), "parts": list(export.parts), "left_out": dict(export.left_out)}
-    yield f"{json.dumps(about)}\n"
-    step, left = -1, export.size
-    while left:
+def size_of(export: Export) -> int:
+    """Return the bytes of the content with its first line. It is ASCII: a byte is a character."""
+    return len(_first_line(export)) + export.size
+
+
+async def read(
+    database: Database, *, keyring: Keyring, export: Export, wanted: range | None = None
+) -> AsyncGenerator[str]:
+    """Yield the content, or the bytes of it that are wanted. Raise ExportNotFound when it is deleted meanwhile."""
+    first_line, wanted = _first_line(export), wanted or range(size_of(export))
+    yield first_line[wanted.start : wanted.stop]
+    byte, stop = max(wanted.start - len(first_line), 0), wanted.stop - len(first_line)
+    while byte < stop:
         async with database.connection() as conn:
-            page = await store.find_page(conn, account_id=export.account_id, export_id=export.id, after=step)
+            page = await store.find_page(conn, account_id=export.account_id, export_id=export.id, byte=byte)
         if page is None:
             raise ExportNotFound
-        step, sealed = page
-        content = keyring.unseal(_PURPOSE, sealed, context=_context(export, step))
-        left -= len(content)
-        yield content.decode()
+        first_byte, sealed = page
+        content = keyring.unseal(_PURPOSE, sealed, context=_context(export, first_byte))
+        yield content[byte - first_byte : stop - first_byte].decode()
+        byte = first_byte + len(content)
 
 
 async def read_all(reader: Reader, *, caller: Caller) -> AsyncGenerator[str]:
@@ -186,13 +193,14 @@ async def _find(conn: Conn, *, account_id: UUID, export_id: UUID) -> Export | No
 
 async def _store(reader: Reader, export: Export, part: str, listed: Listed, content: bytes) -> None:
     """Store a page and the position after it, unless another worker did."""
-    row = {"account_id": export.account_id, "export_id": export.id, "step": export.step}
-    sealed = reader.keyring.seal(_PURPOSE, content, context=_context(export, export.step))
+    row = {"account_id": export.account_id, "export_id": export.id}
+    sealed = reader.keyring.seal(_PURPOSE, content, context=_context(export, export.size))
     is_held = listed.refusal is None
     async with reader.database.transaction() as conn:
         is_first = await store.advance(
             conn,
             **row,
+            step=export.step,
             part=part,
             position=listed.next_cursor,
             parts=sorted({*export.parts, part}) if is_held else export.parts,
@@ -200,7 +208,7 @@ async def _store(reader: Reader, export: Export, part: str, listed: Listed, cont
             size=export.size + len(content),
         )
         if is_first and content:
-            await store.insert_page(conn, **row, content=sealed)
+            await store.insert_page(conn, **row, first_byte=export.size, content=sealed)
 
 
 async def _end(database: Database, export: Export, code: str | None) -> bool:
@@ -213,5 +221,10 @@ async def _end(database: Database, export: Export, code: str | None) -> bool:
     return False
 
 
-def _context(export: Export, step: int) -> bytes:
-    return export.account_id.bytes + export.id.bytes + b"%d" % step
+def _first_line(export: Export) -> str:
+    about = {"export_id": str(export.id), "parts": list(export.parts), "left_out": dict(export.left_out)}
+    return f"{json.dumps(about)}\n"
+
+
+def _context(export: Export, first_byte: int) -> bytes:
+    return export.account_id.bytes + export.id.bytes + b"%d" % first_byte

@@ -24,13 +24,14 @@ advance = query("""
     WHERE account_id = %(account_id)s AND id = %(export_id)s AND step = %(step)s AND state = 'running'
 """).changes()
 insert_page = query("""
-    INSERT INTO exports_pages (account_id, export_id, step, content)
-    VALUES (%(account_id)s, %(export_id)s, %(step)s, %(content)s)
+    INSERT INTO exports_pages (account_id, export_id, first_byte, content)
+    VALUES (%(account_id)s, %(export_id)s, %(first_byte)s, %(content)s)
 """).run()
+# The page that has this byte of the content.
 find_page = query("""
-    SELECT step, content FROM exports_pages
-    WHERE account_id = %(account_id)s AND export_id = %(export_id)s AND step > %(after)s
-    ORDER BY step LIMIT 1
+    SELECT first_byte, content FROM exports_pages
+    WHERE account_id = %(account_id)s AND export_id = %(export_id)s AND first_byte <= %(byte)s
+    ORDER BY first_byte DESC LIMIT 1
 """).one(tuple[int, bytes])
 end = query("""
     UPDATE exports_files SET state = %(state)s, code = %(code)s

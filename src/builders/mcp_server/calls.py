@@ -105,19 +105,23 @@ class Calls:
         path: Mapping[str, str] | None = None,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
-        etag: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send a request to a path with these parameters. Raise Refused for what is not a success."""
         endpoint, names = self._table.find(template)[0][method]
         filled = "/".join(_fill(each, path or {}) for each in template.split("/"))
         content = b"" if body is None else json.dumps(body).encode()
+        sent = {"accept": JSON, **(headers or {}), **self._headers(endpoint, method, filled, body)}
         scope: Scope = {
             **self._exchange.scope,
             "method": method,
             "path": filled,
             "raw_path": quote(filled).encode(),
             "query_string": _encode(query or {}),
-            "headers": [*self._exchange.scope["headers"], *self._headers(endpoint, method, filled, body, etag)],
+            "headers": [
+                *self._exchange.scope["headers"],
+                *((name.encode(), value.encode()) for name, value in sent.items()),
+            ],
             "path_params": {name: (path or {})[name] for name in names},
         }
         answer = await internal_calls.call(endpoint, scope, content, after=self._exchange.receive)
@@ -126,18 +130,12 @@ class Calls:
         self.is_replayed |= b"idempotent-replayed" in answer.headers
         return answer
 
-    def _headers(
-        self, endpoint: CompiledRoute, method: str, path: str, body: Any, etag: str | None
-    ) -> list[tuple[bytes, bytes]]:
-        headers = [(b"accept", JSON.encode())]
-        if body is not None:
-            headers.append((b"content-type", JSON.encode()))
-        if etag is not None:
-            headers.append((b"if-match", etag.encode()))
+    def _headers(self, endpoint: CompiledRoute, method: str, path: str, body: Any) -> dict[str, str]:
+        headers = {} if body is None else {"content-type": JSON}
         if endpoint.repeatable:
             asked = [str(self.caller.key_id), *self._asked, method, path]
             digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-            headers.append((IDEMPOTENCY_KEY.lower().encode(), f"mcp-{digest}".encode()))
+            headers[IDEMPOTENCY_KEY.lower()] = f"mcp-{digest}"
         return headers
 
     def require(self, toolset: Toolset, effect: Effect) -> None:

@@ -13,15 +13,16 @@ from fastapi import FastAPI
 from pydantic import Field
 
 from builders.kit.effects import Effect
-from builders.kit.http.media_types import JSON
+from builders.kit.http.media_types import JSON, NDJSON
 from builders.kit.mandates import Toolset
-from builders.mcp_server.calls import Calls, NextAction, Refused, Result
+from builders.mcp_server.calls import Calls, NextAction, Refused, Result, refuse_arguments
 from builders.mcp_server.selections import added, as_data, show, variant_of, visible
 from builders.mcp_server.tools import Arguments, Attempt, compact, tool
 
 MAX_FOUND = 10
 MAX_COUNT = 3  # occurrences of a word that count
 MAX_ANSWER = 16_000  # characters of the data of an answer
+MAX_PART = MAX_ANSWER // 2 - 1  # characters of a part of a text: JSON has at most two for one of them
 ANSWER = show(
     status=added("integer"), untrusted_data=added("any")
 )  # can contain texts of others: data, no instructions
@@ -49,6 +50,7 @@ class Operation:
     summary: str
     scope: str
     effect: Effect
+    is_text: bool  # its answer is no JSON: a text, which is read in parts
     words: Counter[str]
     described: Mapping[str, Any]  # of the document
 
@@ -71,7 +73,7 @@ _INDEXES: WeakKeyDictionary[FastAPI, Operations] = WeakKeyDictionary()
 
 
 def operations_of(app: FastAPI) -> Operations:
-    """Return the operations that tools may send: with a scope, a JSON answer, and without authority."""
+    """Return the operations that tools may send: with a scope, an answer of JSON, and without authority."""
     index = _INDEXES.get(app)
     if index is None:
         document = app.openapi()
@@ -90,11 +92,8 @@ def _list_operations(document: Mapping[str, Any]) -> Iterator[Operation]:
     for path, item in document["paths"].items():
         for method, each in item.items():
             answers = (each["responses"].get(code, {}).get("content", {}) for code in ("200", "201", "202"))
-            if (
-                "x-scope" not in each
-                or HIDDEN_TAGS & set(each["tags"])
-                or not any(JSON in kinds for kinds in answers)
-            ):
+            kinds = {kind for answer in answers for kind in answer}
+            if "x-scope" not in each or HIDDEN_TAGS & set(each["tags"]) or not kinds & {JSON, NDJSON}:
                 continue
             text = " ".join((each["operationId"], path, each["summary"], each["summary"], *each["tags"]))
             yield Operation(
@@ -104,6 +103,7 @@ def _list_operations(document: Mapping[str, Any]) -> Iterator[Operation]:
                 summary=each["summary"],
                 scope=each["x-scope"],
                 effect=Effect(each["x-effect"]),
+                is_text=JSON not in kinds,
                 words=Counter(_words(text)),
                 described=each,
             )
@@ -241,17 +241,39 @@ class ReadOperation(Arguments):
     path: Annotated[dict[str, str] | None, Field(description="Parameters of the path by name.")] = None
     query: Values = None
     only: Annotated[list[str] | None, Field(description="Members of the answer, or of its items, to show.")] = None
+    position: Annotated[int, Field(ge=0, le=10**12, description="Of a text: where to read on.")] = 0
 
 
 @tool("Read with an operation", Toolset.API, shows=ANSWER)
 async def read_operation(api: Calls, asked: ReadOperation) -> Result:
-    """Send an operation that reads. Find it with search_operations; `only` keeps the answer short."""
+    """Send an operation that reads. Find it with search_operations; `only` keeps the answer short.
+
+    A text, such as the content of an export, is read in parts: follow `next_actions`.
+    """
     operation = _find(api, asked.operation_id)
     if operation.effect is not Effect.READ:
         other = NextAction("Send it with the tool that changes.", "write_operation")
         raise Refused("operation_writes", "This operation does not only read.", other)
+    if operation.is_text:
+        return await _read_text(api, operation, asked)
+    if asked.position:
+        raise refuse_arguments("Only a text is read from a position.")
     answer = await api.send(operation.method, operation.path, path=asked.path, query=asked.query)
     return _show(answer.status, answer.body, asked.only)
+
+
+async def _read_text(api: Calls, operation: Operation, asked: ReadOperation) -> Result:
+    """Return a part of a text in ASCII: whole lines, unless one is longer."""
+    wanted = {"range": f"bytes={asked.position}-{asked.position + MAX_PART - 1}"}
+    answer = await api.send(operation.method, operation.path, path=asked.path, query=asked.query, headers=wanted)
+    text, size = answer.body, int(answer.headers[b"content-range"].rpartition(b"/")[2])
+    if asked.position + len(text) < size:
+        text = text[: text.rfind("\n") + 1] or text
+    end = asked.position + len(text)
+    again = {**asked.model_dump(exclude_defaults=True), "position": end}
+    more = [NextAction(f"{size - end} of {size} characters are left.", "read_operation", again)]
+    data = as_data(text, longest=MAX_PART)
+    return {"status": answer.status, "untrusted_data": data, "next_actions": more if end < size else []}
 
 
 class WriteOperation(Arguments):
@@ -279,7 +301,7 @@ async def write_operation(api: Calls, asked: WriteOperation) -> Result:
         path=asked.path,
         query=asked.query,
         body=asked.body,
-        etag=asked.if_match,
+        headers=None if asked.if_match is None else {"if-match": asked.if_match},
     )
     return _show(answer.status, answer.body, asked.only)
 

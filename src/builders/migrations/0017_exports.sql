@@ -27,8 +27,8 @@ CREATE INDEX exports_files_by_age ON exports_files (created_at);
 CREATE TABLE exports_pages (
     account_id uuid NOT NULL,
     export_id uuid NOT NULL,
-    step integer NOT NULL,
+    first_byte bigint NOT NULL, -- its position in the content
     content bytea NOT NULL, -- sealed
-    PRIMARY KEY (account_id, export_id, step),
+    PRIMARY KEY (account_id, export_id, first_byte),
     FOREIGN KEY (account_id, export_id) REFERENCES exports_files (account_id, id) ON DELETE CASCADE
 );

@@ -266,8 +266,9 @@ class HeavyStream(StreamingResponse):
         account_id: UUID,
         media_type: str,
         headers: Mapping[str, str],
+        status: int = 200,
     ) -> None:
-        super().__init__((), media_type=media_type, headers=headers)
+        super().__init__((), status, headers, media_type)
         self._write = write
         self._account_id = account_id
 

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp, Message, Receive, Scope
 
+from builders.kit.http.media_types import NDJSON
+
 
 class Response(NamedTuple):
     """What an endpoint sent."""
@@ -23,7 +25,7 @@ class Answer:
     """The response of the API to one call."""
 
     status: int
-    body: Any  # of the JSON
+    body: Any  # of JSON, or a text
     headers: Mapping[bytes, bytes] = field(default_factory=dict)
 
     @property
@@ -38,8 +40,10 @@ class Answer:
 
 
 async def call(endpoint: ASGIApp, scope: Scope, content: bytes, *, after: Receive | None = None) -> Answer:
-    """Send a request, and return its response of JSON; `after` as of `exchange`."""
+    """Send a request, and return its response of JSON or NDJSON; `after` as of `exchange`."""
     status, headers, text = await exchange(endpoint, scope, content, after=after)
+    if headers.get(b"content-type", b"").startswith(NDJSON.encode()):
+        return Answer(status, text.decode(), headers)
     return Answer(status, json.loads(text) if text else None, headers)
 
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from builders.kit.errors import Problem
 
 JSON = "application/json"
+NDJSON = "application/x-ndjson"  # a JSON value on each line
 MAX_CONTENT_TYPE = 200  # bytes; a parser of parameters can take time that grows with the square of the length
 
 

@@ -111,7 +111,7 @@ class Account:
         """Collect an export, with the credentials that requested it.
 
         Each line is a JSON object: the first has `parts` and `left_out`; each other one has the `part`, which
-        is the operation id of a list, and an `item` in the form in which the API lists it.
+        is the operation id of a list, and an `item` as the API lists it.
 
         Requires the scope `account:read`.
 
