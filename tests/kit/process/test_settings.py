@@ -1,5 +1,7 @@
 """Settings are refused when a process starts, with a message that says what to write."""
 
+import os
+
 import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
@@ -15,7 +17,7 @@ def test_a_wrong_allowed_host_is_refused_by_every_process(
 ) -> None:
     monkeypatch.setenv("BUILDERS_OUTBOUND_ALLOW", f"localhost:1234, {wrong}")
     result = CliRunner().invoke(main, [command])
-    assert result.exit_code == 1
+    assert result.exit_code == os.EX_CONFIG
     assert "BUILDERS_OUTBOUND_ALLOW: not a host and a port: write 127.0.0.1:9000" in result.output
 
 
