@@ -36,6 +36,7 @@ from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
 from builders.kit.mandates import toolset_of
+from builders.kit.process import metrics
 from builders.kit.process.settings import Settings
 from builders.portfolio.team import roles
 from builders.portfolio.team.records import TeamRole
@@ -366,6 +367,15 @@ def _plain(text: str) -> str:
     return text
 
 
+def metric_list() -> str:
+    """Write each metric with its labels."""
+    rows = [
+        (f"`{each.name}`", each.kind, ", ".join(map("`{}`".format, each.labels)), each.description)
+        for each in sorted(metrics.DECLARED, key=lambda each: each.name)
+    ]
+    return table(("Metric", "Kind", "Labels", "Meaning"), rows)
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "all-shards.md": scattered,
     "cli.md": commands,
@@ -373,6 +383,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "events.md": events,
     "jobs.md": job_list,
     "limits.md": lambda: f"{rate_limits()}\n\n## Maximums\n\n{list_maximums()}",
+    "metrics.md": metric_list,
     "operations.md": operations,
     "retention.md": retention,
     "registrars.md": lambda: "\n\n".join(f"## {name}\n\n{table(*cells)}" for name, cells in behaviors.describe()),

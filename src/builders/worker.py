@@ -7,14 +7,14 @@ from contextlib import suppress
 import builders
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher
-from builders.kit.jobs import backfills, queue, worker_metrics
+from builders.kit.jobs import backfills, database_metrics, queue, worker_metrics
 from builders.kit.process import log, supervision
 from builders.kit.process.discovery import load_modules
 from builders.kit.process.settings import Settings
 from builders.webhooks import jobs as webhooks_jobs
 
-# The import of a module declares its jobs.
-JOBS = [queue, backfills, dispatcher, *load_modules(builders, "jobs").values()]
+# The import of a module declares its jobs, and what it measures.
+JOBS = [queue, backfills, database_metrics, dispatcher, *load_modules(builders, "jobs").values()]
 
 # Jobs and deliveries have 20 s to end; a supervisor kills after 30 s.
 STOP_TIMEOUT_S = 28.0
@@ -41,11 +41,11 @@ async def main(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)  # not a handler of the loop: a job may hold the loop
     loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run_sender(database, settings))
-    async with worker_metrics.serve(database, settings=settings):
+    async with worker_metrics.measuring(database, settings=settings):
         tasks = [asyncio.create_task(each) for each in loops]
         waiting = asyncio.create_task(stopping.wait())
         _log.info("worker_started", jobs=sorted(queue.tasks()))
-        with supervision.beating():
+        with supervision.beating("worker"):
             done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
         _limit_stop()
         for task in (*tasks, waiting):

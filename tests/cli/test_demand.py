@@ -169,18 +169,6 @@ def test_a_taken_port_of_metrics_ends_the_start(
     assert f"BUILDERS_METRICS_PORT, {port}: Address already in use" in result.stderr
 
 
-def test_two_processes_cannot_have_one_port_of_metrics(
-    builders: Cli, plain_environment: pytest.MonkeyPatch
-) -> None:
-    port = str(free_port())
-    plain_environment.setenv("BUILDERS_METRICS_PORT", port)
-    plain_environment.setenv("BUILDERS_MAIL_LOG", "/var/log/builders-mail")
-    plain_environment.setenv("BUILDERS_MAIL_LOG_METRICS_PORT", port)
-    result = builders("serve", "--worker-only")
-    assert result.exit_code == 1
-    assert f"BUILDERS_MAIL_LOG_METRICS_PORT, {port}: Address already in use" in result.stderr
-
-
 def test_a_host_of_metrics_that_is_none_ends_the_start(
     builders: Cli, plain_environment: pytest.MonkeyPatch
 ) -> None:

@@ -70,9 +70,7 @@ WRONG: Mapping[str, Sequence[str]] = {
     "outbound_ca": ["/no/such/file", "/dev/null"],
     "lookup_listen": ["0.0.0.0:9470", "unix:lookup"],
     "filter_listen": ["9471"],
-    "lookup_metrics_port": ["0"],
     "mail_log": ["/dev"],
-    "mail_log_metrics_port": ["65536"],
     "postmaster": ["Hostmaster"],
     "metrics_host": [],  # it is tried where a port is set
     "metrics_port": ["http"],

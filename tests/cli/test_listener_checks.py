@@ -103,17 +103,13 @@ def test_a_place_where_nothing_listens_is_wrong_if_the_process_runs(*, running: 
 
 
 @pytest.mark.parametrize(
-    ("setting", "name"),
-    [("metrics_port", "worker"), ("lookup_metrics_port", "lookup"), ("mail_log_metrics_port", "mail-log")],
-)
-@pytest.mark.parametrize(
     ("reply", "ok"), [(b"HTTP/1.0 200 OK\r\n\r\n", True), (b"HTTP/1.1 404 Not\r\n\r\n", False)]
 )
-def test_each_metrics_server_is_asked(setting: str, name: str, reply: bytes, *, ok: bool) -> None:
+def test_the_metrics_are_asked_for(reply: bytes, *, ok: bool) -> None:
     with answering(reply) as place:
         port = int(place.partition(":")[2])
-        found = check(Settings.model_validate({setting: port, "metrics_host": "0.0.0.0"}))  # noqa: S104 - not bound
-    assert (found.check, found.ok) == (f"metrics of {name}", ok)
+        found = check(Settings.model_validate({"metrics_port": port, "metrics_host": "0.0.0.0"}))  # noqa: S104 - not bound
+    assert (found.check, found.ok) == ("metrics", ok)
 
 
 def test_a_process_with_trouble_is_named() -> None:

@@ -13,6 +13,7 @@ from builders.forwarding.accounting import RESULTS_OF_DAY
 from builders.forwarding.mail_log import MailLog
 from builders.kit.db import old_rows
 from builders.kit.db.connections import Conn
+from builders.kit.process import metrics
 from builders.kit.values import clock
 from tests.aliases.make import ALIASES, Owner, destinations, published
 from tests.cast import Client, Person
@@ -332,7 +333,7 @@ async def test_the_same_destination_of_another_account_is_not_paused(
 
 async def test_lines_are_counted_by_their_kind(alice: Person, name: Name) -> None:
     def count(kind: str) -> float:
-        return mail_log.REGISTRY.get_sample_value("builders_mail_log_lines_total", {"kind": kind}) or 0
+        return metrics.REGISTRY.get_sample_value("builders_mail_log_lines_total", {"kind": kind}) or 0
 
     before = [count(each) for each in ("delivery", "refusal", "other", "unreadable")]
     name.deliver()

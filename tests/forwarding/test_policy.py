@@ -9,6 +9,7 @@ from builders.forwarding import policy, server
 from builders.forwarding.recipients import Recipients
 from builders.forwarding.server import LookupServer, netstring
 from builders.kit.db.connections import Conn, Database
+from builders.kit.process import metrics
 from builders.kit.process.settings import Settings
 from tests.aliases.make import Owner
 from tests.cast import Person
@@ -82,13 +83,13 @@ async def test_without_the_database_the_mail_server_tries_again_later(settings: 
 
 async def test_both_protocols_share_a_connection_and_refusals_are_counted(lookups: MailServer, name: str) -> None:
     counted = {"map": "policy", "reply": "550"}
-    before = server.REGISTRY.get_sample_value("builders_lookups_total", counted) or 0
+    before = metrics.REGISTRY.get_sample_value("builders_lookups_total", counted) or 0
     asked = REQUEST + f"recipient={name}\nsender=a@spam.example\n\n".encode()
     lookups.writer.write(netstring("domain elsewhere.example") + asked + netstring("domain elsewhere.example"))
     assert await lookups.reply() == "NOTFOUND "
     assert await lookups.reader.readuntil(b"\n\n") == f"action={policy.REFUSE}\n\n".encode()
     assert await lookups.reply() == "NOTFOUND "
-    assert server.REGISTRY.get_sample_value("builders_lookups_total", counted) == before + 1
+    assert metrics.REGISTRY.get_sample_value("builders_lookups_total", counted) == before + 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from builders.forwarding import role, server
 from builders.forwarding.recipients import Recipients
 from builders.forwarding.server import LookupServer, netstring
 from builders.kit.db.connections import Database
+from builders.kit.process import metrics
 from builders.kit.process.settings import Settings
 from tests.forwarding.conftest import serving
 from tests.forwarding.postfix import MailServer
@@ -98,10 +99,10 @@ async def test_a_role_without_rights_tells_the_mail_server_to_try_again(
 
 async def test_look_ups_are_counted_by_map_and_reply(lookups: MailServer) -> None:
     counted = {"map": "domain", "reply": "NOTFOUND"}
-    before = server.REGISTRY.get_sample_value("builders_lookups_total", counted) or 0
+    before = metrics.REGISTRY.get_sample_value("builders_lookups_total", counted) or 0
     await lookups.ask("domain", "elsewhere.example")
-    assert server.REGISTRY.get_sample_value("builders_lookups_total", counted) == before + 1
-    assert server.REGISTRY.get_sample_value("builders_lookup_seconds_count", {"map": "domain"})
+    assert metrics.REGISTRY.get_sample_value("builders_lookups_total", counted) == before + 1
+    assert metrics.REGISTRY.get_sample_value("builders_lookup_seconds_count", {"map": "domain"})
 
 
 async def test_the_role_reads_its_table_and_nothing_else(recipients: Recipients, conninfo: str) -> None:

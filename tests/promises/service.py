@@ -21,10 +21,14 @@ ANSWER_S = 60.0
 POLL_S = 0.2
 PORTS = range(20_000, 32_000)  # below those of outgoing connections
 PAGES = ("/livez", "/readyz", "/", "/docs", "/openapi.json", "/v1/catalog/suggest?q=ada")
-# What the processes have counted: the worker its jobs, the look-up server one question, the reader one line.
-WORKED = r"^builders_\w+"
-LOOKED_UP = r'^builders_lookups_total\{map="domain",.*\} 1'
-READ = r'^builders_mail_log_lines_total\{kind="other"\} 1'
+# What the processes have counted: HTTP requests, the worker its queue, the look-up server one question, the reader
+# of the mail log one line.
+COUNTED = (
+    r'^builders_http_request_seconds_count\{operation="catalog_suggest",status="2xx"\} [1-9]',
+    r'^builders_jobs\{lane="default",state="running"\} ',
+    r'^builders_lookups_total\{map="domain",.*\} 1',
+    r'^builders_mail_log_lines_total\{kind="other"\} 1',
+)
 MAIL_HOST = "mx1.builders.example"
 _ADDRESS = re.compile(r"Builders responds at (http://\S+)")
 _LIVE_KEY = re.compile(r"developer_full +live +(svc_live_\S+)")
@@ -54,16 +58,14 @@ def running(made: Environment, name: str, *, database_url: str | None = None) ->
     folder = made.user.folder(name)
     log, mail_log = folder.parent / f"{name}.log", folder / "mail.log"
     mail_log.write_text(_LOGGED, encoding="utf-8")
-    ports = dict(zip(("filter", "worker", "lookup", "mail-log"), free_ports(4), strict=True))
+    ports = dict(zip(("filter", "metrics"), free_ports(2), strict=True))
     user = made.user.with_variables(
         **{"BUILDERS_DATABASE_URL": database_url} if database_url else {},
         BUILDERS_DATA_DIR=str(folder / "data"),
         BUILDERS_LOOKUP_LISTEN=f"unix:{folder / 'lookup'}",
         BUILDERS_FILTER_LISTEN=f"127.0.0.1:{ports['filter']}",
         BUILDERS_MAIL_LOG=str(mail_log),
-        BUILDERS_METRICS_PORT=str(ports["worker"]),
-        BUILDERS_LOOKUP_METRICS_PORT=str(ports["lookup"]),
-        BUILDERS_MAIL_LOG_METRICS_PORT=str(ports["mail-log"]),
+        BUILDERS_METRICS_PORT=str(ports["metrics"]),
     )
     with user.running(made.program("builders"), "serve", "--demo", "--port", "0", log=log) as process:
         try:
@@ -86,13 +88,12 @@ def _announcement(log: Path, code: int | None) -> tuple[str, str] | None:
 
 def list_asks(found: Service) -> dict[str, Callable[[], object]]:
     """Return what to ask of each process; each raises Broken or OSError without the right answer."""
-    metrics = {"worker": WORKED, "lookup": LOOKED_UP, "mail-log": READ}
     return {
         "http answers": lambda: _ask_http(found.address),
         "lookup answers": lambda: _ask_lookup(found.folder / "lookup"),
         "filter answers": lambda: _wait_for_answer("filter", lambda: greet_filter(found.ports["filter"])),
         "worker sends a mail": lambda: _wait_for_mail(found.folder / "data" / "outbox"),
-        "the metrics of worker, lookup and mail-log answer": lambda: _ask_metrics(found.ports, metrics),
+        "the metrics have counts of all processes": lambda: _ask_metrics(found.ports["metrics"]),
         "the files of the mail host are written": lambda: _configure_mail_host(found),
     }
 
@@ -112,9 +113,9 @@ def _wait_for_mail(outbox: Path) -> None:
     wait_for("the mail that the worker sends", lambda: any(outbox.glob("*-api_key_created.eml")))
 
 
-def _ask_metrics(ports: Mapping[str, int], lines: Mapping[str, str]) -> None:
-    for process, line in lines.items():
-        wait_for(f"the metrics of {process}", partial(_measures, ports[process], line))
+def _ask_metrics(port: int) -> None:
+    for line in COUNTED:
+        wait_for(f"the metrics to have {line}", partial(_measures, port, line))
 
 
 def _configure_mail_host(found: Service) -> None:

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from builders.app import Service, create_app, lifespan
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
-from builders.kit.jobs import worker_metrics
+from builders.kit.process import metrics
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.tracking import jobs
@@ -66,7 +66,7 @@ async def test_lost_events_are_counted_when_the_database_is_back(
     proxied_service: Service, proxy: DatabaseProxy, sent: SentMessage, database: Database
 ) -> None:
     await jobs.measure_losses(database)
-    before = worker_metrics.REGISTRY.get_sample_value("builders_tracking_lost") or 0
+    before = metrics.REGISTRY.get_sample_value("builders_tracking_lost") or 0
     async with Client(proxied_service) as recipient:
         await proxy.shut()
         for _ in range(3):
@@ -76,10 +76,10 @@ async def test_lost_events_are_counted_when_the_database_is_back(
         async def is_stored() -> bool:
             await recipient.get(sent.pixel, headers=BROWSER)
             await jobs.measure_losses(database)
-            return worker_metrics.REGISTRY.get_sample_value("builders_tracking_lost") != before
+            return metrics.REGISTRY.get_sample_value("builders_tracking_lost") != before
 
         await until(is_stored)
-    found = worker_metrics.REGISTRY.get_sample_value("builders_tracking_lost")
+    found = metrics.REGISTRY.get_sample_value("builders_tracking_lost")
     assert found is not None
     assert found - before >= 3
 

@@ -37,7 +37,7 @@ class _Server(uvicorn.Server):
         # Not by uvicorn, which would log a traceback at each start and keep the error.
         await self._open.enter_async_context(lifespan(self._service.api))
         await super().startup(sockets)
-        self._open.enter_context(supervision.beating())
+        self._open.enter_context(supervision.beating("http"))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the connections, then close the service."""

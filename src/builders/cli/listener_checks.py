@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from builders.cli import listeners
 from builders.cli.doctor import Finding
 from builders.kit.process.hosts import LocalListener, read_local_listener
 from builders.kit.process.parts import Parts
@@ -60,7 +59,7 @@ def check_processes(running: Parts) -> Finding:
     return Finding(check=check, ok=False, detail=f"{'; '.join(wrong)}.", next_action=action)
 
 
-def _list_servers(settings: Settings) -> Iterator[_Server]:
+def _list_servers(settings: Settings, running: Parts) -> Iterator[_Server]:
     if settings.lookup_listen is not None:
         yield _Server(
             name="look-up listener",
@@ -79,12 +78,15 @@ def _list_servers(settings: Settings) -> Iterator[_Server]:
             part="filter",
             reply=GREETING,
         )
-    for part, field in listeners.METRICS.items():
-        setting, port = f"BUILDERS_{field.upper()}", getattr(settings, field)
-        if port is not None:
-            place = LocalListener(_reachable(settings.metrics_host), port, "")
-            name = f"metrics of {part}"
-            yield _Server(name=name, setting=setting, place=place, part=part, request=ASK_METRICS, reply=METRICS)
+    if settings.metrics_port is not None:
+        yield _Server(
+            name="metrics",
+            setting="BUILDERS_METRICS_PORT",
+            place=LocalListener(_reachable(settings.metrics_host), settings.metrics_port, ""),
+            part=next(iter(running), ""),  # the parent of all processes serves them
+            request=ASK_METRICS,
+            reply=METRICS,
+        )
 
 
 def _reachable(host: str) -> str:
@@ -93,7 +95,7 @@ def _reachable(host: str) -> str:
 
 
 async def _check_servers(settings: Settings, running: Parts, within_s: float) -> list[Finding]:
-    servers = list(_list_servers(settings))
+    servers = list(_list_servers(settings, running))
     return await asyncio.gather(*(_check(each, within_s, is_running=each.part in running) for each in servers))
 
 

@@ -4,9 +4,8 @@
 """
 
 import socket
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -17,9 +16,6 @@ from builders.kit.process.hosts import LocalListener, read_local_listener
 from builders.kit.process.settings import Settings
 
 SOCKET_MODE = 0o660  # replies contain destinations: for the service's group, or that of the folder (setgid)
-
-# The setting of the port on which a process serves its metrics.
-METRICS = {"worker": "metrics_port", "lookup": "lookup_metrics_port", "mail-log": "mail_log_metrics_port"}
 
 
 @contextmanager
@@ -33,23 +29,6 @@ def bound(settings: Settings, given: Mapping[str, socket.socket]) -> Iterator[Ma
             for command, written in (("lookup", settings.lookup_listen), ("filter", settings.filter_listen))
             if written is not None
         }
-
-
-def require_metrics_ports(settings: Settings, parts: Collection[str]) -> None:
-    """End the command with a message if a process could not serve its metrics."""
-    with ExitStack() as stack:
-        for part, name in METRICS.items():
-            port: int | None = getattr(settings, name)
-            if port is None or part not in parts:
-                continue
-            try:
-                listener = ports.retry_in_use(partial(ports.open_bound, settings.metrics_host, port))
-                stack.enter_context(listener).listen(1)  # bound alone, two settings could have one port
-            except (OSError, UnicodeError) as error:
-                reason = getattr(error, "strerror", None) or "this is no host"
-                where = f"BUILDERS_METRICS_HOST, {settings.metrics_host}, at BUILDERS_{name.upper()}, {port}"
-                action = "Choose another one, or end the program that has it."
-                fail(f"Cannot serve metrics on {where}: {reason}. {action}")
 
 
 @contextmanager

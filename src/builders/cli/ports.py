@@ -11,12 +11,14 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from builders.kit.values import clock
 
 HOST, PORT = "127.0.0.1", 8000  # of the settings, which need packages; a test compares them
 IN_USE_S = 2.0  # the children of a killed parent hold its sockets for a moment
 POLL_S = 0.05
+T = TypeVar("T")
 
 
 class CannotListen(Exception):
@@ -59,7 +61,7 @@ def open_bound(host: str, port: int) -> socket.socket:
     return bound
 
 
-def retry_in_use(open_socket: Callable[[], socket.socket], *, in_use_s: float = IN_USE_S) -> socket.socket:
+def retry_in_use(open_socket: Callable[[], T], *, in_use_s: float = IN_USE_S) -> T:
     """Open a socket, which the children of a killed parent may still hold."""
     deadline = clock.monotonic() + in_use_s
     while True:

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 
 import click
 
-from builders.cli import address, listeners, ports, supervisor, systemd
+from builders.cli import address, listeners, metrics, ports, supervisor, systemd
 from builders.cli.children import Program
 from builders.cli.session import (
     CannotStart,
@@ -81,14 +81,14 @@ def serve(
     settings, works = read_settings(host=host, port=port), not (http_only or mail_only)
     processes = [rights.WORKER] if worker_only else [rights.HTTP, *([rights.WORKER] if works else [])]
     with ExitStack() as sockets, ExitStack() as stack:
-        given = systemd.take_sockets(os.environ)
-        listener = None
+        given, listener = systemd.take_sockets(os.environ), None
         if not (mail_only or worker_only):
             listener, settings = _listen(settings, given.get("http"), sockets)
         others = {} if worker_only else sockets.enter_context(listeners.bound(settings, given))
         parts = PartsFile()
         ready = stack.enter_context(_prepared(settings, processes, creates=not no_migrate, parts_path=parts.path))
         environment = {**os.environ, **_environment(ready, is_embedded=settings.database_url is None)}
+        environment |= stack.enter_context(metrics.served(settings, of_children=True))
         keys = _load_demo(environment) if demo else ""
         programs = _list_servers(workers, listener, others) + (_list_workers(ready) if works else [])
         _require_places(ready, [each.name for each in programs], environment)
@@ -127,11 +127,10 @@ def _prepared(
 
 
 def _require_places(settings: Settings, parts: Sequence[str], environment: Mapping[str, str]) -> None:
-    """End the command if what the processes need is missing: connections, ports of metrics, other servers."""
+    """End the command if what the processes need is missing: connections, other servers."""
     limit, _ = on_database(settings, demand.read_limit)
     if excess := demand.find_excess(parts, settings, limit):
         raise CannotStart(excess, next_action=demand.LOWER)
-    listeners.require_metrics_ports(settings, parts)
     if {"http-1", "worker"} & {*parts}:
         _require_servers(settings, environment)
     note(f"Starting {', '.join(parts)} ...")

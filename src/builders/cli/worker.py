@@ -4,11 +4,12 @@ It does not import the HTTP application, which takes a second.
 """
 
 import asyncio
+from contextlib import ExitStack
 
 import click
 
 from builders import worker
-from builders.cli import listeners, remote_checks, setting_files
+from builders.cli import metrics, remote_checks, setting_files
 from builders.cli.address import with_address
 from builders.cli.session import (
     alone,
@@ -33,7 +34,8 @@ def worker_command(*, no_migrate: bool) -> None:
         require_rights(settings, rights.WORKER)  # it reads the applied migrations too
         (require_migrated if no_migrate else prepare_database)(settings)
         require_keys(settings)
-        if not supervision.is_followed():  # `serve` has tried these, and a worker that is restarted goes on
-            listeners.require_metrics_ports(settings, ["worker"])
-            remote_checks.require(settings)
-        asyncio.run(worker.main(settings))
+        with ExitStack() as stack:
+            if not supervision.is_followed():  # `serve` does this, and a worker that is restarted goes on
+                stack.enter_context(metrics.served(settings, of_children=False))
+                remote_checks.require(settings)
+            asyncio.run(worker.main(settings))

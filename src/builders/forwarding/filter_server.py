@@ -151,7 +151,7 @@ async def main(settings: Settings, listener: socket.socket) -> None:
         AnswerSender(database, secret_keys.keyring_of(settings), mail_filter).run(stopping)
     )
     _log.info("mail_filter_started")
-    with supervision.beating():
+    with supervision.beating("filter"):
         await stopping.wait()
     server.close()
     async with asyncio.timeout(STOP_S):

@@ -13,7 +13,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import psycopg
-from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from builders.forwarding import accounting, log_file, store
 from builders.forwarding.log_file import START, Chunk
@@ -32,17 +31,10 @@ POLL_S = 0.5
 PAUSE_S = 5.0  # after a failure
 WAIT = timedelta(seconds=5)  # for the line that says whose message the mail filter returned
 
-REGISTRY = CollectorRegistry()
-LINES = Counter(
-    "builders_mail_log_lines", "Lines of the mail server's log, by what they are.", ["kind"], registry=REGISTRY
-)
-GAPS = Counter(
-    "builders_mail_log_gaps", "Times that lines were lost, because the log was removed.", registry=REGISTRY
-)
-UNREAD = Gauge("builders_mail_log_unread_bytes", "Bytes of the log that are not read yet.", registry=REGISTRY)
-LAG = Gauge(
-    "builders_mail_log_lag_seconds", "Age of the newest line that is read, while more follow.", registry=REGISTRY
-)
+LINES = metrics.counter("builders_mail_log_lines", "Lines of the mail server's log, by what they are.", ["kind"])
+GAPS = metrics.counter("builders_mail_log_gaps", "Times that lines were lost, because the log was removed.")
+UNREAD = metrics.total("builders_mail_log_unread_bytes", "Bytes of the log that are not read yet.")
+LAG = metrics.latest("builders_mail_log_lag_seconds", "Age of the newest line that is read, while more follow.")
 
 _log = log.get_logger()
 
@@ -137,7 +129,7 @@ async def main(settings: Settings) -> None:
         loop.add_signal_handler(number, stopping.set)
     host = find_host(settings) or socket.gethostname()
     reader = MailLog(database, secret_keys.keyring_of(settings), host=host, path=settings.mail_log)
-    with metrics.served(REGISTRY, settings.metrics_host, settings.mail_log_metrics_port), supervision.beating():
+    with supervision.beating("mail-log"):
         _log.info("mail_log_reader_started", path=str(settings.mail_log))
         while not stopping.is_set():
             if pause_s := await _read(reader):

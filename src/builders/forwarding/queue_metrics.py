@@ -6,16 +6,17 @@ import subprocess
 from collections.abc import Iterator
 
 from prometheus_client import Metric
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from builders.kit.process import log
+from builders.kit.process import log, metrics
 from builders.kit.values import clock
 
 TIMEOUT_S = 8.0  # below the ten seconds that Prometheus waits
 FOLDERS = "/usr/sbin:/usr/bin"
-SIZE = "builders_mail_queue_messages"
-OLDEST = "builders_mail_queue_oldest_seconds"
+SIZE = metrics.read("builders_mail_queue_messages", "Messages in the queue of Postfix, by queue.", ["queue"])
+OLDEST = metrics.read(
+    "builders_mail_queue_oldest_seconds", "Age of the oldest message in the queue of Postfix; 0 without one."
+)
 
 _log = log.get_logger()
 
@@ -35,8 +36,7 @@ class QueueCollector(Collector):
         program = shutil.which("postqueue", path=self._folders)
         if program is None:
             return
-        size = GaugeMetricFamily(SIZE, "Messages in the queue of Postfix, by queue.", labels=["queue"])
-        oldest = GaugeMetricFamily(OLDEST, "Age of the oldest message in the queue of Postfix.")
+        size, oldest = SIZE(), OLDEST()
         try:
             counts, since = _read(program)
         except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:

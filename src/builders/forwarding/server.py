@@ -14,10 +14,8 @@ from contextlib import suppress
 from time import perf_counter
 
 import psycopg
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from builders.forwarding import maps, policy, role
-from builders.forwarding.queue_metrics import QueueCollector
 from builders.forwarding.recipients import Recipients
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -34,19 +32,14 @@ GRANT_PAUSE_S = 5.0
 OTHER = "other"  # a map that does not exist, in metrics
 POLICY = "policy"  # questions about sender and recipient, in metrics
 
-REGISTRY = CollectorRegistry()
-LOOKUPS = Counter(
-    "builders_lookups", "Look-ups of the mail server, by map and reply.", ["map", "reply"], registry=REGISTRY
-)
-DURATION = Histogram(
+LOOKUPS = metrics.counter("builders_lookups", "Look-ups of the mail server, by map and reply.", ["map", "reply"])
+DURATION = metrics.histogram(
     "builders_lookup_seconds",
     "Time of a look-up, by map.",
     ["map"],
     buckets=(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5),
-    registry=REGISTRY,
 )
-CONNECTIONS = Gauge("builders_lookup_connections", "Open connections of the mail server.", registry=REGISTRY)
-REGISTRY.register(QueueCollector())
+CONNECTIONS = metrics.total("builders_lookup_connections", "Open connections of the mail server.")
 
 _log = log.get_logger()
 
@@ -186,21 +179,20 @@ async def main(settings: Settings, listener: socket.socket) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    with metrics.served(REGISTRY, settings.metrics_host, settings.lookup_metrics_port):
-        is_granted = await _grant_role(conninfo)
-        await database.open()
-        recipients = Recipients(database, operator=settings.postmaster)
-        serving = asyncio.create_task(LookupServer(recipients).run(listener))
-        waiting = asyncio.create_task(stopping.wait())
-        granting = asyncio.create_task(_grant_role_later(conninfo, is_granted=is_granted))
-        _log.info("lookup_server_started")
-        with supervision.beating():
-            await asyncio.wait([serving, waiting, granting], return_when=asyncio.FIRST_COMPLETED)
-        for task in (serving, granting):
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-        await database.close()
+    is_granted = await _grant_role(conninfo)
+    await database.open()
+    recipients = Recipients(database, operator=settings.postmaster)
+    serving = asyncio.create_task(LookupServer(recipients).run(listener))
+    waiting = asyncio.create_task(stopping.wait())
+    granting = asyncio.create_task(_grant_role_later(conninfo, is_granted=is_granted))
+    _log.info("lookup_server_started")
+    with supervision.beating("lookup"):
+        await asyncio.wait([serving, waiting, granting], return_when=asyncio.FIRST_COMPLETED)
+    for task in (serving, granting):
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    await database.close()
 
 
 async def _grant_role_later(conninfo: str, *, is_granted: bool) -> None:

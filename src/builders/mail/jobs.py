@@ -6,14 +6,27 @@ from uuid import UUID
 from procrastinate import JobContext
 
 from builders.kit.db import batches
-from builders.kit.jobs import queue
-from builders.kit.process import log
+from builders.kit.db.connections import Database
+from builders.kit.jobs import queue, worker_metrics
+from builders.kit.process import log, metrics
 from builders.kit.values import clock
-from builders.mail import service as mail
+from builders.mail import service as mail, store
 from builders.mail.store import Key
 from builders.mail.transports import FolderTransport
 
+WAITING = metrics.latest("builders_mail_waiting", "Emails that are not sent yet; 10,000 at most.")
+WAITING_AGE = metrics.latest("builders_mail_oldest_waiting_seconds", "Age of the oldest of them.")
+_COUNTED = 10_000
 _log = log.get_logger()
+
+
+@worker_metrics.measured
+async def measure_waiting(database: Database) -> None:
+    """Measure the emails that wait for their first or another attempt."""
+    async with database.connection() as conn:
+        created = await store.list_waiting(conn, until=clock.now() + mail.RETRY_FOR, limit=_COUNTED)
+    WAITING.set(len(created))
+    WAITING_AGE.set(max(0.0, (clock.now() - min(created)).total_seconds()) if created else 0)
 
 
 @queue.unheld  # what may be sent depends on the template

@@ -22,7 +22,7 @@ from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
-from builders.kit.process import log
+from builders.kit.process import log, metrics
 from builders.kit.process.redaction import redact
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.process.settings import Settings
@@ -48,6 +48,7 @@ UNREADABLE = "The worker does not know this email template or its version."
 UNRENDERED = "The email could not be rendered."
 UNSENT = "The transport did not accept the email."
 _PURPOSE = "mail"  # of the sealed content
+ATTEMPTS = metrics.counter("builders_mail_attempts", "Attempts to send an email, by result.", ["result"])
 
 _adapters: dict[str, TypeAdapter[Any]] = {each.name: TypeAdapter(each) for each in TEMPLATES}
 _log = log.get_logger()
@@ -212,6 +213,7 @@ async def deliver(database: Database, *, mailer: Mailer, keyring: Keyring, key: 
     if attempt is None:
         return
     outcome = await _send(attempt, mailer, keyring)
+    ATTEMPTS.labels(outcome.status).inc()
     async with database.transaction() as conn:
         await _record(conn, key, attempt.claimed, outcome)
 

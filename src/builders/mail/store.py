@@ -173,6 +173,8 @@ async def delete_messages(conn: Conn, *, account_id: UUID, message_ids: Collecti
 list_own = query("""
     SELECT id FROM mail_messages WHERE account_id = ANY(%(account_ids)s::uuid[]) AND id = ANY(%(ids)s::uuid[])
 """).scalars(UUID)
+# When messages that are not sent yet were created.
+list_waiting = due_rows("mail_messages", by="next_try_at", at="until", columns="created_at").scalars(datetime)
 # Messages whose job was lost or whose next attempt is due. next_try_at moves, so that the next sweep skips them.
 list_due = due_rows("mail_messages", by="next_try_at").all(tuple[UUID, UUID])
 sweep = query("""

@@ -3,19 +3,17 @@
 from uuid import UUID
 
 from procrastinate import JobContext
-from prometheus_client import Gauge
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, worker_metrics
+from builders.kit.process import metrics
 from builders.kit.values import clock
 from builders.tracking import store
 
-LOST = Gauge(
-    "builders_tracking_lost",
-    "Opens and clicks that were answered and could not be stored, of all processes.",
-    registry=worker_metrics.REGISTRY,
+LOST = metrics.latest(
+    "builders_tracking_lost", "Opens and clicks that were answered and could not be stored, of all processes."
 )
 
 

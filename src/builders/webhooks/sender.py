@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
-from prometheus_client import Counter, Gauge, Histogram
 from structlog.contextvars import bind_contextvars
 
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.jobs import worker_metrics
-from builders.kit.jobs.worker_metrics import REGISTRY
 from builders.kit.outbound.client import Outbound
-from builders.kit.process import log
+from builders.kit.process import log, metrics
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.webhooks import deliveries
@@ -28,27 +26,21 @@ from builders.webhooks.store.results import Result
 
 SUCCESS = "success"
 
-ATTEMPTS = Counter(
+ATTEMPTS = metrics.counter(
     "builders_webhook_attempts",
-    "Requests of this worker to receivers, by result: success, or the class of the failure.",
+    "Requests to receivers, by result: success, or the class of the failure.",
     ["result"],
-    registry=REGISTRY,
 )
-FIRST_ATTEMPT = Histogram(
+FIRST_ATTEMPT = metrics.histogram(
     "builders_webhook_first_attempt_delay_seconds",
     "Time from an event to the first delivery attempt.",
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86400),
-    registry=REGISTRY,
 )
-IN_FLIGHT = Gauge("builders_webhook_in_flight", "Requests under way in this worker.", registry=REGISTRY)
-DUE = Gauge("builders_webhook_due", "Deliveries that are due now; 100,000 at most.", registry=REGISTRY)
-PENDING = Gauge("builders_webhook_pending", "Deliveries that have not ended; 100,000 at most.", registry=REGISTRY)
-DUE_AGE = Gauge(
-    "builders_webhook_oldest_due_seconds", "Waiting time of the oldest due delivery.", registry=REGISTRY
-)
-OUTBOX_AGE = Gauge(
-    "builders_outbox_oldest_seconds", "Waiting time of the oldest event for its fan-out.", registry=REGISTRY
-)
+IN_FLIGHT = metrics.total("builders_webhook_in_flight", "Requests to receivers under way.")
+DUE = metrics.latest("builders_webhook_due", "Deliveries that are due now; 100,000 at most.")
+PENDING = metrics.latest("builders_webhook_pending", "Deliveries that have not ended; 100,000 at most.")
+DUE_AGE = metrics.latest("builders_webhook_oldest_due_seconds", "Waiting time of the oldest due delivery.")
+OUTBOX_AGE = metrics.latest("builders_outbox_oldest_seconds", "Waiting time of the oldest event for its fan-out.")
 
 
 def count_result(result: Result) -> None:

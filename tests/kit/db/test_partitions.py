@@ -10,7 +10,8 @@ from psycopg import sql
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
-from builders.kit.jobs import queue, worker_metrics
+from builders.kit.jobs import queue
+from builders.kit.process import metrics
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
@@ -218,7 +219,7 @@ async def test_a_month_that_begins_in_eleven_days_is_not_missing(grown: Grown, c
 
 
 async def test_the_metrics_of_the_worker_count_them(own_database: Database, grown: Grown) -> None:
-    read = worker_metrics.REGISTRY.get_sample_value
+    read = metrics.REGISTRY.get_sample_value
     now = set_clock(year=2028, month=5, day=22)
     await queue.measure_partitions(own_database)
     missing, strays = read("builders_partitions_missing"), read("builders_partition_default_rows")

@@ -42,7 +42,7 @@ async def note(
     scope: dict[str, Any] = {"method": method, "client": None if client is None else (client, 0), ERROR_CODE: code}
     if account_id is not None:
         scope[CALLER] = SimpleNamespace(live_account_id=account_id)
-    access_log.log_request(scope, **{**REQUEST, **changes})
+    access_log.log_request(scope, **{**REQUEST, "waits_ms": {}, **changes})
 
 
 def events(stream: StringIO) -> list[dict[str, Any]]:
@@ -72,6 +72,17 @@ async def test_a_line_has_the_account_and_the_error_code(logged: StringIO, path:
     refused, answered = events(logged)
     assert (refused["account_id"], refused["code"]) == (str(account_id), "insufficient_scope")
     assert not {"account_id", "code"} & answered.keys()
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/v1/svc_live_hidden"])  # written by the fast path, and by the logger
+async def test_a_line_says_what_the_request_waited_for(logged: StringIO, path: str) -> None:
+    await note(path=path, waits_ms={"connection": 12.5})
+    await note(path=path)
+    access_log.flush()
+
+    waited, answered = events(logged)
+    assert waited["waited_connection_ms"] == 12.5
+    assert not [name for name in answered if name.startswith("waited")]
 
 
 async def test_a_refused_request_of_a_test_key_names_the_real_account_and_the_error(

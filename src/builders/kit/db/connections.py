@@ -26,7 +26,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
 from builders.kit.db import sessions
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem
-from builders.kit.process import log
+from builders.kit.process import log, waits
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
@@ -93,6 +93,7 @@ class LivePool(AsyncConnectionPool[Conn]):
             if not conn.closed:
                 poll.register(conn.fileno(), select.POLLIN)
                 if not poll.poll(0) or await self._responds(conn):
+                    waits.note("connection", clock.monotonic() - requested_at)
                     if limit is not None and isinstance(conn, DeadlineConnection):
                         late_s = clock.monotonic() - requested_at - POOL_SLACK_S
                         conn.deadline_s = limit if late_s <= 0 else max(limit - late_s, 1)

@@ -26,10 +26,11 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.db.queries import query
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue
-from builders.kit.process import log
+from builders.kit.process import log, metrics
 from builders.kit.values import clock
 
 BATCH_SIZE = 500
+EVENTS = metrics.counter("builders_events", "Events that were dispatched, by name.", ["event"])
 DISPATCHERS = 8  # at most, that dispatch at once; each takes up to BATCH_SIZE locks of the server
 POLL_INTERVAL_S = 0.2  # while the outbox is empty. NOTIFY would serialize all commits on one lock
 
@@ -136,6 +137,8 @@ async def dispatch(conn: Conn) -> int:
             if not await _call(conn, {name: function}, events):
                 jobs += [_job_arguments(name, each) for each in events]
     await queue.defer_each(conn, notify_subscriber, jobs)
+    for each in events:
+        EVENTS.labels(each.name).inc()
     return len(events)
 
 

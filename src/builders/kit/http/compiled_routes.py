@@ -23,7 +23,17 @@ from starlette.types import Receive, Scope, Send
 from builders.kit.callers import Caller
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
-from builders.kit.http import bodies, error_pages, forms, idempotency, json_bodies, members, parameters, visitors
+from builders.kit.http import (
+    bodies,
+    error_pages,
+    forms,
+    idempotency,
+    json_bodies,
+    members,
+    parameters,
+    request_metrics,
+    visitors,
+)
 from builders.kit.http.body_limits import PUBLIC_BODY_LIMIT, BodyLimit, LimitedRequest
 from builders.kit.http.callers import ScopeRequirement, audit_refusal
 from builders.kit.http.deadline import Deadlines
@@ -205,6 +215,7 @@ class CompiledRoute:
             raise TypeError(f"{route.path}: a handler is an async function")
         self.call: Callable[..., Awaitable[Any]] = dependant.call
         self.path = route.path
+        self.operation = route.unique_id if route.include_in_schema else request_metrics.CONSOLE
         self.has_body = route.body_field is not None
         described = (route.openapi_extra or {}).get("requestBody")
         # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
@@ -236,6 +247,7 @@ class CompiledRoute:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
+        scope[request_metrics.OPERATION] = self.operation
         request = LimitedRequest(scope, receive, send, limit=self.largest_body, exceeds=self.exceeds_body_limit)
         try:
             response = await _deadlines.run(self.respond(request), timeout_s=REQUEST_TIMEOUT_S)

@@ -18,10 +18,10 @@ from structlog.contextvars import bind_contextvars, unbind_contextvars
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from builders.kit.errors import BadRequest, InternalError, Invalid, NotFound, Problem
-from builders.kit.http import access_log, error_pages
+from builders.kit.http import access_log, error_pages, request_metrics
 from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
-from builders.kit.process import log
+from builders.kit.process import log, waits
 from builders.kit.process.hosts import UNIX, read_networks
 
 
@@ -117,20 +117,24 @@ class RequestMiddleware:
             await exchange.refuse(InternalError("An internal error occurred; it was logged."))
         finally:
             if self.log_requests:
-                ms = (time.perf_counter() - exchange.began) * 1000
-                id_, path, status = exchange.id, exchange.path, exchange.status
-                access_log.log_request(scope, request_id=id_, path=path, status=status, ms=ms)
+                seconds, status = time.perf_counter() - exchange.began, exchange.status
+                request_metrics.count(scope, status=status, seconds=seconds)
+                id_, path, ms, waits_ms = exchange.id, exchange.path, seconds * 1000, exchange.waits_ms
+                access_log.log_request(scope, request_id=id_, path=path, status=status, ms=ms, waits_ms=waits_ms)
 
 
 class _Exchange:
     """One request and its response."""
 
-    __slots__ = (*("_receive", "_send", "began", "id", "length", "limit", "path", "scope", "sent", "status"),)
+    __slots__ = (
+        *("_receive", "_send", "began", "id", "length", "limit"),
+        *("path", "scope", "sent", "status", "waits_ms"),
+    )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, middleware: RequestMiddleware) -> None:
         self.began = time.perf_counter()
         self.scope, self._receive, self._send = scope, receive, send
-        self.status = 0
+        self.status, self.waits_ms = 0, waits.start()
         self.limit = middleware.large_bodies.get(scope["path"], middleware.bodies.limit)
         self.sent = sent = dict[bytes, bytes](scope["headers"])
         given = sent.get(b"x-request-id")

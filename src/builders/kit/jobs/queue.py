@@ -23,14 +23,13 @@ from procrastinate.periodic import PeriodicRegistry
 from procrastinate.tasks import Task
 from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
-from prometheus_client import Gauge
 from structlog.contextvars import bound_contextvars, get_contextvars
 
 from builders.kit.db import notifications, old_rows, partitions, suspensions
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import worker_metrics
-from builders.kit.process import log, secret_keys
+from builders.kit.process import log, metrics, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -71,15 +70,12 @@ PRUNE_FAILED = """
     DELETE FROM procrastinate_jobs WHERE id IN (SELECT id FROM old)
 """
 
-MISSING = Gauge(
+MISSING = metrics.latest(
     "builders_partitions_missing",
     "Partitions of this month, or of one that begins within ten days, that do not exist.",
-    registry=worker_metrics.REGISTRY,
 )
-STRAYS = Gauge(
-    "builders_partition_default_rows",
-    "Rows in default partitions, at most 10,000 of each table.",
-    registry=worker_metrics.REGISTRY,
+STRAYS = metrics.latest(
+    "builders_partition_default_rows", "Rows in default partitions, at most 10,000 of each table."
 )
 
 # The worker does not import the limits of requests.

@@ -12,6 +12,7 @@ from functools import partial
 from builders.kit.errors import Problem
 from builders.kit.limits import maximums
 from builders.kit.limits.policies import RateLimited
+from builders.kit.process import waits
 
 REQUESTS = 2  # of an account that hold a database connection beside those of others, in each HTTP process
 MAX_WAITING = maximums.declare(
@@ -55,7 +56,8 @@ class AccountPlaces:
         turn = asyncio.get_running_loop().create_future()
         waiting.append(turn)
         try:
-            await turn
+            with waits.noted("account"):
+                await turn
         except asyncio.CancelledError:
             if turn.cancelled():
                 with suppress(ValueError):  # `free` has removed it

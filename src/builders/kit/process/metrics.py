@@ -1,33 +1,148 @@
-"""Metrics of a process for Prometheus, on a port of their own."""
+"""Metrics for Prometheus: each process counts, and the parent of the processes serves their sums on one port.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+Prometheus' library shares values by files of a folder when the environment names it at import. The labels of a
+metric are a closed set: no path, id, address or domain is one.
+"""
 
-from prometheus_client import CollectorRegistry, start_http_server
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
-from builders.kit.process import log
+import psutil
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, Summary, start_http_server
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.mmap_dict import MmapedDict
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
 
-_log = log.get_logger()
+from builders.kit.process.version import REVISION, VERSION
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+REGISTRY = CollectorRegistry()  # of what this process counts
+ENDED = 0  # in place of the id of a process: all that have ended
+# Memory, not a disk: a process ends when it writes to a file of shared values and the disk is full.
+MEMORY = Path("/dev/shm")  # noqa: S108 - the folder in it has a random name
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A metric as the reference describes it."""
+
+    name: str
+    kind: str
+    labels: Sequence[str]
+    description: str
+
+
+DECLARED: list[Declared] = []
+
+
+def _declaring(make: Callable[..., T], kind: str, **options: Any) -> Callable[..., T]:
+    def declare(name: str, description: str, labels: Sequence[str] = (), **more: Any) -> T:
+        shown = f"{name}_total" if kind == "counter" else name
+        DECLARED.append(Declared(name=shown, kind=kind, labels=labels, description=description))
+        return make(name, description, labels, **options, **more)
+
+    return declare
+
+
+# The kinds of metrics. A gauge ends with its process: of what each process has, or of what one of them measures.
+counter = _declaring(Counter, "counter", registry=REGISTRY)
+histogram = _declaring(Histogram, "histogram", registry=REGISTRY)
+summary = _declaring(Summary, "summary", registry=REGISTRY)
+total = _declaring(Gauge, "gauge", registry=REGISTRY, multiprocess_mode="livesum")
+latest = _declaring(Gauge, "gauge", registry=REGISTRY, multiprocess_mode="livemostrecent")
+
+
+def read(name: str, description: str, labels: Sequence[str] = ()) -> Callable[[], GaugeMetricFamily]:
+    """Declare a gauge that a collector reads when Prometheus asks; return what makes it."""
+    DECLARED.append(Declared(name=name, kind="gauge", labels=labels, description=description))
+    return lambda: GaugeMetricFamily(name, description, labels=labels)
+
+
+BUILD = read("builders_build", "Versions, as labels; 1.", ["version", "specification"])
+DISK = read("builders_disk_bytes", "Size of the disk of the data folder.")
+DISK_FREE = read("builders_disk_free_bytes", "Free space of the disk of the data folder.")
+
+
+class Processes(Collector):
+    """Sums what the processes of a folder have counted, also those that have ended."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._lock = folder, threading.Lock()
+        self._files = MultiProcessCollector(CollectorRegistry(), str(folder))
+
+    def describe(self) -> Iterator[Metric]:
+        """Return no metrics, so that a registration reads no files."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the sums."""
+        with self._lock:
+            self._forget_ended()
+            found = list(self._files.collect())
+        yield from found
+
+    def _forget_ended(self) -> None:
+        for file in self._folder.glob("*.db"):
+            kind, _, pid = file.stem.rpartition("_")
+            if int(pid) != ENDED and not psutil.pid_exists(int(pid)):
+                mark_process_dead(int(pid), str(self._folder))  # deletes gauges of processes that live
+                if file.exists():
+                    _add(file, self._folder / f"{kind}_{ENDED}.db")
+
+
+def _add(file: Path, to: Path) -> None:
+    """Add the values of a file to another one, and delete it."""
+    sums = MmapedDict(str(to))
+    for key, value, timestamp, _ in MmapedDict.read_all_values_from_file(str(file)):
+        sums.write_value(key, sums.read_value(key)[0] + value, timestamp)
+    sums.close()
+    file.unlink()
+
+
+class Machine(Collector):
+    """What the parent knows: its version, and the space of the disk of the data."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the build, and the bytes of the disk."""
+        found = [(BUILD(), [VERSION, REVISION], 1)]
+        with suppress(OSError):
+            disk = shutil.disk_usage(self._data_dir)
+            found += [(DISK(), [], disk.total), (DISK_FREE(), [], disk.free)]
+        for family, labels, value in found:
+            family.add_metric(labels, value)
+            yield family
 
 
 @contextmanager
-def served(registry: CollectorRegistry, host: str, port: int | None) -> Iterator[bool]:
-    """Serve the metrics while the context is open, if there is a port; return whether they are served.
+def shared() -> Iterator[Mapping[str, str]]:
+    """Yield the environment in which child processes count in a common folder, which is deleted at the end."""
+    place = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="builders-metrics-", dir=place) as folder:
+        yield {FOLDER: folder}
 
-    A port that is in use is logged: the process does its work without metrics.
-    """
-    if port is None:
-        yield False
-        return
-    try:
+
+@contextmanager
+def served(host: str, port: int, collectors: Sequence[Collector], *, folder: str | None) -> Iterator[None]:
+    """Serve metrics of a common folder, else of this process, while the context is open. Raise OSError."""
+    registry = CollectorRegistry() if folder else REGISTRY
+    with ExitStack() as stack:
+        for each in (*([Processes(Path(folder))] if folder else []), *collectors):
+            registry.register(each)
+            stack.callback(registry.unregister, each)
         server, thread = start_http_server(port, host, registry)
-    except OSError as error:
-        _log.error("metrics_not_served", port=port, error=error.strerror)
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        stack.callback(thread.join)
+        stack.callback(server.server_close)
+        stack.callback(server.shutdown)
+        yield

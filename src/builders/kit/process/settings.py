@@ -259,35 +259,22 @@ class Settings(BaseSettings):
         description="Where the mail filter listens for the mail server, in the form of `BUILDERS_LOOKUP_LISTEN`. "
         "Unset: none runs.",
     )
-    lookup_metrics_port: int | None = Field(
-        None,
-        ge=1,
-        le=65535,
-        description="Port of `/metrics` of the look-up server, at `BUILDERS_METRICS_HOST`. Unset: none.",
-    )
     mail_log: Path | None = Field(
         None,
         description="File that Postfix logs to, from which the service counts the mail of names; "
         "`builders postfix config` sets it there. Unset: mail is not counted.",
-    )
-    mail_log_metrics_port: int | None = Field(
-        None,
-        ge=1,
-        le=65535,
-        description="Port of `/metrics` of the reader of the mail log, at `BUILDERS_METRICS_HOST`. Unset: none.",
     )
     postmaster: str | None = Field(
         None,
         description="Address of the operator, which receives the mail to `postmaster` and `abuse` of each domain. "
         "Unset: this mail is refused, or goes to the catch-all of the domain.",
     )
-    metrics_host: str = Field("127.0.0.1", description="Address that the metrics of the worker are served on.")
+    metrics_host: str = Field("127.0.0.1", description="Address that metrics are served on.")
     metrics_port: int | None = Field(
         None,
         ge=1,
         le=65535,
-        description="Port of the worker's `/metrics`, for Prometheus. Unset: none. Each worker on a machine needs "
-        "a different one.",
+        description="Port of `/metrics` of all processes of a `builders serve`, for Prometheus. Unset: none.",
     )
     seller_name: str = Field("Builders", min_length=1, max_length=120, description="The seller on invoices.")
     seller_address: Annotated[tuple[str, ...], NoDecode] = Field(

@@ -15,6 +15,9 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Literal, TypeAlias
+
+from builders.kit.process import metrics
 
 PARENT_PIPE = "BUILDERS_LIFELINE"
 REPORT_PIPE = "BUILDERS_REPORT_PIPE"
@@ -27,6 +30,15 @@ STACKS_SIGNAL = signal.SIGUSR2
 _LASTING = (
     *(ImportError, SyntaxError, TypeError, ValueError, LookupError, NameError, AttributeError),
     *(FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError),
+)
+
+
+Name: TypeAlias = Literal["http", "worker", "lookup", "filter", "mail-log"]
+LAG = metrics.histogram(
+    "builders_loop_lag_seconds",
+    "How late the event loop of a process runs what is due, measured each second.",
+    ["process"],
+    buckets=(0.005, 0.02, 0.1, 0.5, 2),
 )
 
 
@@ -70,18 +82,19 @@ def beat() -> None:
 
 
 @contextmanager
-def beating() -> Iterator[None]:
-    """Tell the parent each second that the running event loop turns."""
+def beating(process: Name) -> Iterator[None]:
+    """Tell the parent each second that the running event loop turns, and measure how late it does."""
     loop = asyncio.get_running_loop()
+    lag = LAG.labels(process)
     timer: asyncio.TimerHandle | None = None
 
-    def tell() -> None:
+    def tell(due: float) -> None:
         nonlocal timer
+        lag.observe(loop.time() - due)
         beat()
-        timer = loop.call_later(BEAT_S, tell)
+        timer = loop.call_later(BEAT_S, tell, loop.time() + BEAT_S)
 
-    if is_followed():
-        tell()
+    tell(loop.time())
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
+from builders.kit.process import metrics
 from builders.kit.values import clock
 from builders.portfolio.registrars import connections as registrar_connections, requests
 from builders.portfolio.registrars.errors import (
@@ -35,6 +36,12 @@ PLACES = 8
 STAND_IN_PLACES = queue.EXTERNAL_CONCURRENCY // 2
 STAND_INS = "stand-ins"
 
+ENDED = metrics.counter(
+    "builders_registrar_reads",
+    "Reads of a registrar that have ended, by registrar, what was read, and result.",
+    ["registrar", "kind", "result"],
+)
+COMPLETED, OTHER = "completed", "other"  # results beside failures; registrars that have no API
 T = TypeVar("T")
 
 
@@ -173,6 +180,8 @@ async def end_part(
         synced_at=synced_at,
         billing_synced_at=billing_synced_at,
     )
+    provider = progress.connection.provider if progress.connection.provider in ADAPTERS else OTHER
+    ENDED.labels(provider, progress.part.kind, failure.kind if failure else COMPLETED).inc()
     if failure is None:
         return await runs.finish_part(conn, part=progress.part, state=PartState.COMPLETED, unread=unread)
     is_unsupported = failure.kind is RegistrarFailure.UNSUPPORTED

@@ -41,7 +41,7 @@ def test_a_terminal_gets_readable_coloured_lines(terminal: Terminal) -> None:
 
 
 def test_a_request_is_one_short_line(terminal: Terminal) -> None:
-    log.lines.write(access_log._line((0.0, "a1b2", "GET", "/v1/me", 200, 3.14, "127.0.0.1", None, None)))
+    log.lines.write(access_log._line((0.0, "a1b2", "GET", "/v1/me", 200, 3.14, {}, "127.0.0.1", None, None)))
 
     assert "GET /v1/me 200" in terminal.getvalue()
     assert "{" not in terminal.getvalue()
