@@ -11,7 +11,7 @@ import pytest
 from tests.cli.embedded.servers import wait_until
 from tests.cli.serving import Serving, data_folder, free_port
 
-ANSWERED = 'builders_http_request_seconds_count{operation="probes_livez",status="2xx"}'
+ANSWERED = 'builders_http_request_seconds_count{operation="probes_livez",result="answered"}'
 
 
 def read(port: int) -> dict[str, float]:

@@ -24,7 +24,7 @@ PAGES = ("/livez", "/readyz", "/", "/docs", "/openapi.json", "/v1/catalog/sugges
 # What the processes have counted: HTTP requests, the worker its queue, the look-up server one question, the reader
 # of the mail log one line.
 COUNTED = (
-    r'^builders_http_request_seconds_count\{operation="catalog_suggest",status="2xx"\} [1-9]',
+    r'^builders_http_request_seconds_count\{operation="catalog_suggest",result="answered"\} [1-9]',
     r'^builders_jobs\{lane="default",state="running"\} ',
     r'^builders_lookups_total\{map="domain",.*\} 1',
     r'^builders_mail_log_lines_total\{kind="other"\} 1',

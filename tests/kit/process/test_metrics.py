@@ -16,12 +16,10 @@ import sys
 from builders.kit.process import metrics
 of = metrics.counter("builders_probe", "A count.", ["kind"])
 times = metrics.histogram("builders_probe_seconds", "Times.", buckets=(1, 2))
-takes = metrics.summary("builders_probe_takes", "Times.")
 open_ = metrics.total("builders_probe_open", "A gauge.")
 newest = metrics.latest("builders_probe_newest", "A gauge.")
 of.labels("a").inc(int(sys.argv[1]))
 times.observe(1.5)
-takes.observe(0.5)
 open_.inc(2)
 newest.set(int(sys.argv[1]))
 print(flush=True)
@@ -77,7 +75,6 @@ def test_the_sums_of_killed_processes_stay_and_their_gauges_end(environment: Map
     assert last["builders_probe_totala"] == again["builders_probe_totala"] == none["builders_probe_totala"] == 12
     assert (both["builders_probe_seconds_bucket2.0"], none["builders_probe_seconds_bucket2.0"]) == (2, 3)
     assert (both["builders_probe_seconds_count"], none["builders_probe_seconds_count"]) == (2, 3)
-    assert (none["builders_probe_takes_count"], none["builders_probe_takes_sum"]) == (3, 1.5)
     assert [each.get("builders_probe_open") for each in (both, one, last, none)] == [4, 2, 2, None]
     assert [each.get("builders_probe_newest") for each in (both, one, last, none)] == [4, 4, 5, None]
 
@@ -87,7 +84,7 @@ def test_files_of_ended_processes_do_not_pile_up(environment: Mapping[str, str])
         Counting(environment, 1).kill()
     assert read(environment)["builders_probe_totala"] == 3
     names = {each.name for each in Path(environment[metrics.FOLDER]).iterdir()}
-    assert names == {"counter_0.db", "histogram_0.db", "summary_0.db"}
+    assert names == {"counter_0.db", "histogram_0.db"}
 
 
 def test_the_folder_ends_with_the_parent() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, Summary, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -56,7 +56,6 @@ def _declaring(make: Callable[..., T], kind: str, **options: Any) -> Callable[..
 # The kinds of metrics. A gauge ends with its process: of what each process has, or of what one of them measures.
 counter = _declaring(Counter, "counter", registry=REGISTRY)
 histogram = _declaring(Histogram, "histogram", registry=REGISTRY)
-summary = _declaring(Summary, "summary", registry=REGISTRY)
 total = _declaring(Gauge, "gauge", registry=REGISTRY, multiprocess_mode="livesum")
 latest = _declaring(Gauge, "gauge", registry=REGISTRY, multiprocess_mode="livemostrecent")
 
