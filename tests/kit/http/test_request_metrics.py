@@ -38,7 +38,7 @@ def test_each_status_has_a_result(status: int, result: str) -> None:
 async def test_a_page_of_the_console_is_one_operation(anyone: Client) -> None:
     of = {"operation": "console", "result": "answered"}
     before = sample("builders_http_request_seconds_count", **of)
-    response = await anyone.get("/")
+    response = await anyone.get("/robots.txt")
     assert response.status_code == 200
     assert sample("builders_http_request_seconds_count", **of) == before + 1
 
