@@ -41,7 +41,6 @@ _FILE: dict[int | str, dict[str, Any]] = {
         "content": {NDJSON: {"schema": {"type": "string"}, "example": '{"part":"profile_get","item":{}}'}},
     }
 }
-
 _FILE_HEADERS = {
     "Content-Disposition": 'attachment; filename="account.ndjson"',
     "Cache-Control": "private, no-store",

@@ -136,7 +136,9 @@ class Mandate:
         """Raise MandateExceeded unless the mandate has the toolset; None is in no mandate."""
         if toolset not in self.toolsets:
             named = "no toolset" if toolset is None else f"the toolset {toolset}"
-            raise MandateExceeded(f"This needs {named}, which the mandate lacks.", reason=Limit.TOOLSET)
+            raise MandateExceeded(
+                f"This needs {named}, which the mandate lacks.", reason=Limit.TOOLSET, toolset=toolset
+            )
 
     def require_project(self, *project_ids: UUID | None) -> None:
         """Raise MandateExceeded for something of another project, or of none, where the mandate names projects."""

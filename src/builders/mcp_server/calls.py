@@ -21,12 +21,12 @@ from builders.kit.http.idempotency import HEADER as IDEMPOTENCY_KEY
 from builders.kit.http.internal_calls import Answer
 from builders.kit.http.media_types import JSON
 from builders.kit.http.path_table import PathTable
-from builders.kit.mandates import MandateExceeded, Toolset
+from builders.kit.mandates import MandateExceeded, Toolset, toolset_of
 from builders.mcp_server.endpoint import Exchange
 
 MAX_ERRORS = 10  # of one refusal
 _OTHERWISE = "Read the reason; the same call is refused again."
-_PASSED_ON = ("scope", "review_url", "plan_id", "retry_after", "exists_in_mode", "did_you_mean")
+_PASSED_ON = ("scope", "toolset", "review_url", "plan_id", "retry_after", "exists_in_mode", "did_you_mean")
 T = TypeVar("T")
 Result = Mapping[str, Any]  # of a tool: JSON of the API with what the tool adds; a selection of it is shown
 
@@ -58,6 +58,12 @@ class Refused(Exception):
     def __init__(self, code: str, reason: str, action: NextAction, **members: Any) -> None:  # JSON values
         super().__init__(reason)
         self.code, self.reason, self.action, self.members = code, reason, action, members
+
+    def find_missing_scope(self, caller: Caller) -> str | None:
+        """Return the toolset that the token of a connection lacks; None for another reason or a key."""
+        found: str | None = self.members.get("toolset") or toolset_of(self.members.get("scope", ""))
+        mandate = caller.mandate if caller.method == "oauth" else None
+        return found if mandate is not None and found not in mandate.toolsets else None
 
     def shown(self) -> dict[str, Any]:
         """Return the refusal as JSON."""

@@ -65,6 +65,7 @@ class Exchange:
     def __init__(self, request: Request, credential: Credential, caller: Caller) -> None:
         self.request, self._credential = request, credential
         self.caller = caller
+        self.missing_scope: str | None = None  # that the token lacks for what was called
         self.app: FastAPI = request.app
         self.receive = request.receive  # after the body: when the client disconnects
         passed_on = [each for each in request.scope["headers"] if each[0] in _PASSED_ON]
@@ -124,7 +125,8 @@ class McpEndpoint:
             response = await self._deadlines.run(self._respond(request), timeout_s=REQUEST_TIMEOUT_S)
         except (Problem, Invalid) as refusal:
             if isinstance(refusal, Problem) and refusal.status in _WITH_CHALLENGE:
-                refusal.headers["WWW-Authenticate"] = _challenge(refusal, request.app.state.settings.url)
+                error = {"error": "invalid_token"} if isinstance(refusal, CredentialsInvalid) else {}
+                refusal.headers["WWW-Authenticate"] = _challenge(request, **error)
             response = error_pages.respond(scope, refusal)
         finally:
             if request.held:
@@ -142,9 +144,14 @@ class McpEndpoint:
         await _require_single(request)
         app = await self._started(request.app)
         headers = [each for each in request.scope["headers"] if _is_of_protocol(each[0])]
-        inner: Scope = {**request.scope, "headers": headers, IN_CALL: Exchange(request, credential, caller)}
+        call = Exchange(request, credential, caller)
+        inner: Scope = {**request.scope, "headers": headers, IN_CALL: call}
         status, sent, content = await internal_calls.exchange(app, inner, body, after=request.receive)
-        return Response(content, status, {name.decode(): value.decode("latin-1") for name, value in sent.items()})
+        shown = {name.decode(): value.decode("latin-1") for name, value in sent.items()}
+        if call.missing_scope is not None:
+            challenge = _challenge(request, error="insufficient_scope", scope=call.missing_scope)
+            status, shown = HTTPStatus.FORBIDDEN, shown | {"www-authenticate": challenge}
+        return Response(content, status, shown)
 
     async def _started(self, api: FastAPI) -> ASGIApp:
         if self._starting is None:
@@ -227,14 +234,10 @@ async def _require_single(request: Request) -> None:
         raise BadRequest("JSON-RPC batches are not accepted: send one message.")
 
 
-def _challenge(refusal: Problem, url: str) -> str:
-    """Return the challenge that names where a client finds how to authorize (RFC 9728, 5.1)."""
-    members = {"resource_metadata": f"{url}{METADATA_PATH}"}
-    if "scope" in refusal.members:
-        members |= {"error": "insufficient_scope", "scope": str(refusal.members["scope"])}
-    elif isinstance(refusal, CredentialsInvalid):
-        members["error"] = "invalid_token"
-    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in members.items())
+def _challenge(request: Request, **members: str) -> str:
+    """Return the challenge that names where a client finds how to authorize (RFC 6750, 3; RFC 9728, 5.1)."""
+    shown = {"resource_metadata": f"{request.app.state.settings.url}{METADATA_PATH}", **members}
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in shown.items())
 
 
 def _is_of_protocol(name: bytes) -> bool:

@@ -17,6 +17,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.mcp_server import failures, mail, names, operations, plans, portfolio
 from builders.mcp_server.calls import Calls, NextAction, Refused, refusal_of_problem
+from builders.mcp_server.endpoint import Exchange
 from builders.mcp_server.tools import Tool
 from builders.mcp_server.transport import Transport, exchange_of
 
@@ -108,18 +109,18 @@ def describe(tool: Tool, document: Mapping[str, Any]) -> types.Tool:
 
 
 async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """Run a tool; a refusal is a result with code, reason and next actions."""
-    tool = _BY_NAME.get(params.name)
+    """Run a tool; a refusal is a result with code, reason and next actions. Raise MCPError as `_refuse`."""
+    tool, exchange = _BY_NAME.get(params.name), exchange_of(context)
     if tool is None:
         raise MCPError(code=types.INVALID_PARAMS, message="There is no such tool.")
-    calls = Calls(exchange_of(context), tool=tool.name, arguments=params.arguments or {})
+    calls = Calls(exchange, tool=tool.name, arguments=params.arguments or {})
     try:
         calls.require(tool.toolset, tool.effect)
         found = await tool.run(calls, tool.read(params.arguments))
     except Refused as refusal:
-        return _result(refusal.shown(), is_error=True)
+        return _refuse(exchange, refusal)
     except Problem as problem:
-        return _result(refusal_of_problem(problem).shown(), is_error=True)
+        return _refuse(exchange, refusal_of_problem(problem))
     except ClientDisconnect:
         return _result(_DISCONNECTED.shown(), is_error=True)
     except Exception:  # noqa: BLE001 - the SDK would answer without a line in the log
@@ -137,6 +138,14 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
         for each in calls.links
     ]
     return _result(result, *links)
+
+
+def _refuse(exchange: Exchange, refusal: Refused) -> types.CallToolResult:
+    """Return a refusal as a result. Raise MCPError if the token lacks a scope, which is sent with status 403."""
+    exchange.missing_scope = refusal.find_missing_scope(exchange.caller)
+    if exchange.missing_scope is not None:
+        raise MCPError(code=types.INVALID_REQUEST, message=str(refusal), data=refusal.shown())
+    return _result(refusal.shown(), is_error=True)
 
 
 def _result(content: dict[str, Any], *links: types.ResourceLink, is_error: bool = False) -> types.CallToolResult:

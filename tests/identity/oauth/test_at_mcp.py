@@ -3,10 +3,22 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 from uuid import uuid4
 
 import httpx
+import httpx2
 import pytest
+from mcp.client import Client as SdkClient
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthToken,
+)
+from mcp.shared.exceptions import MCPError
 
 from builders.app import Service
 from builders.identity import keys
@@ -17,13 +29,15 @@ from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.conftest import Trust
 from tests.identity.issuer_tokens import PATH, bearer, person
-from tests.identity.oauth.program import URL, Program
+from tests.identity.oauth.program import LOOPBACK, URL, Program
 from tests.identity.provider import Provider
+from tests.mandates import machine
 from tests.mcp_server.make import message, post
 
 LIST = message("tools/list")
 SEARCH = message("tools/call", name="search_names", arguments={"words": "ada"})
 PORTFOLIO = message("tools/call", name="portfolio_summary", arguments={})
+PROJECTS = message("tools/call", name="read_operation", arguments={"operation_id": "projects_list_projects"})
 METADATA = f"{URL}/.well-known/oauth-protected-resource/mcp"
 
 
@@ -54,10 +68,114 @@ async def test_a_token_calls_a_tool_of_its_mandate(program: Program) -> None:
     assert (answer.status_code, answer.json()["result"]["isError"]) == (200, False)
 
 
-async def test_a_token_calls_no_tool_of_another_toolset(program: Program) -> None:
-    result = (await send(program, await connect(program), PORTFOLIO)).json()["result"]
+async def test_a_tool_of_another_toolset_is_403_and_names_the_scope(program: Program) -> None:
+    answer = await send(program, await connect(program), PORTFOLIO)
+    error = answer.json()["error"]
 
-    assert (result["isError"], result["structuredContent"]["code"]) == (True, "mandate_exceeded")
+    assert answer.status_code == 403
+    challenge = f'Bearer resource_metadata="{METADATA}", error="insufficient_scope", scope="portfolio"'
+    assert answer.headers["WWW-Authenticate"] == challenge
+    assert (error["message"], error["data"]["code"]) == (
+        "This needs the toolset portfolio, which the mandate lacks.",
+        "mandate_exceeded",
+    )
+
+
+async def test_an_operation_of_another_toolset_is_403_and_names_the_scope(program: Program) -> None:
+    answer = await send(program, await connect(program, "api"), PROJECTS)
+
+    assert answer.status_code == 403
+    assert answer.headers["WWW-Authenticate"].endswith('error="insufficient_scope", scope="plans"')
+    assert answer.json()["error"]["data"]["scope"] == "projects:read"
+
+
+async def test_an_operation_of_its_toolset_for_which_a_scope_is_missing_is_a_result(program: Program) -> None:
+    """Another consent does not help: a person removed the scope."""
+    token = await connect(program, "api", "plans")
+    key_id = (await connection_of(program)).rpartition("/")[2]
+    removed = await program.browser.post(
+        f"/v1/api-keys/{key_id}/remove-scopes", json={"scopes": ["projects:read"]}
+    )
+    assert removed.status_code == 200, removed.text
+    answer = await send(program, token, PROJECTS)
+    refusal = answer.json()["result"]["structuredContent"]
+
+    assert (answer.status_code, refusal["code"], refusal["scope"]) == (200, "insufficient_scope", "projects:read")
+
+
+async def test_what_a_read_only_token_may_not_change_is_a_result(program: Program) -> None:
+    token = await connect(program, "api", "plans")
+    create = {"operation_id": "projects_create", "body": {"name": "Orders"}}
+    answer = await send(program, token, message("tools/call", name="write_operation", arguments=create))
+
+    assert (answer.status_code, "WWW-Authenticate" in answer.headers) == (200, False)
+
+
+async def test_a_key_of_another_toolset_gets_a_result(program: Program, alice: Person) -> None:
+    key = (await machine(alice, toolsets=["names"])).key
+    answer = await post(program.service, PORTFOLIO, X_API_Key=key)
+    refusal = answer.json()["result"]["structuredContent"]
+
+    assert (answer.status_code, refusal["code"], refusal["toolset"]) == (200, "mandate_exceeded", "portfolio")
+
+
+class Stored:
+    """What a client of the SDK keeps: the connection that it has."""
+
+    def __init__(self, tokens: dict[str, Any], client: OAuthClientInformationFull) -> None:
+        self.tokens, self.client = OAuthToken.model_validate(tokens), client
+
+    async def get_tokens(self) -> OAuthToken:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+@pytest.mark.parametrize(("chosen", "is_error"), [("portfolio", False), ("money", True)])
+async def test_a_client_of_the_sdk_asks_the_person_for_the_scope(
+    program: Program, *, chosen: str, is_error: bool
+) -> None:
+    """It asks once: then the refusal is what the agent sees."""
+    asked: list[str] = []
+    own = {"redirect_uris": [LOOPBACK], "token_endpoint_auth_method": "none", "client_name": "Ada's Editor"}
+    known = OAuthClientInformationFull.model_validate({**own, "client_id": program.publisher.client_id})
+
+    async def consent(url: str) -> None:
+        path = await program.begin(None, **dict(parse_qsl(urlsplit(url).query)))
+        asked.extend((await program.browser.get(path)).json()["scopes"])
+        decided = await program.decide(path, mandate={"toolsets": ["names", chosen]})
+        codes.append(dict(parse_qsl(urlsplit(decided.json()["redirect_url"]).query)))
+
+    async def redirected() -> AuthorizationCodeResult:
+        return AuthorizationCodeResult.model_validate(codes.pop())
+
+    codes: list[dict[str, str]] = []
+    auth = OAuthClientProvider(
+        f"{URL}/mcp",
+        OAuthClientMetadata.model_validate(own),
+        Stored(await program.connect(), known),
+        consent,
+        redirected,
+        program.publisher.client_id,
+    )
+    async with (
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=program.service), auth=auth) as http,
+        SdkClient(streamable_http_client(f"{URL}/mcp", http_client=http)) as agent,
+    ):
+        refused = False
+        try:
+            await agent.call_tool("portfolio_summary", {})
+        except MCPError as refusal:
+            refused = "the toolset portfolio" in str(refusal)
+
+    assert (sorted(asked), refused) == (["names", "portfolio"], is_error)
 
 
 async def test_a_token_sees_the_tools_of_its_mandate(program: Program) -> None:
