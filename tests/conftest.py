@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,9 @@ from builders.cli.embedded.server import EmbeddedServer
 from builders.identity.records import Preset
 from builders.kit.db import connections, migrations
 from builders.kit.db.connections import Database
-from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
+from tests import log_lines
 from tests.cast import Client, Person, make_person
 from tests.citus import cluster
 from tests.demo_server import demo, demo_in_a_year, registrars
@@ -37,7 +37,7 @@ from tests.shared_servers import NEXT_TEST, end_all, group_of
 
 __all__ = ["demo", "demo_in_a_year", "registrars"]
 
-log.configure(level="error")
+log_lines.write_errors_only()
 os.environ.setdefault("BUILDERS_EXCHANGE_RATES", "off")  # workers of tests would load 230,000 rates
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell and its children ignore it
 hypothesis.settings.register_profile("tests", cases(10))
@@ -143,6 +143,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Schedulin
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Say which test comes next: what tests of a group share ends with the last one."""
     item.session.stash[NEXT_TEST] = "" if nextitem is None else nextitem.nodeid
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Look through the log lines of processes."""
+    report = yield
+    log_lines.check_report(report)
+    return report
 
 
 @pytest.hookimpl(trylast=True)
@@ -311,6 +319,14 @@ def _nothing_left_to_do(request: pytest.FixtureRequest) -> Iterator[None]:
     sweeping.execute("SELECT pg_temp.sweep()")
     for file in outbox.glob("*.eml"):
         file.unlink()
+
+
+@pytest.fixture(autouse=True)
+def _logs_hold_ids_only(request: pytest.FixtureRequest, _nothing_left_to_do: None) -> Iterator[None]:
+    """Fail a test in which the service logs an address, a subject or a token: a log is read by more people."""
+    ours = "service" in request.fixturenames
+    with log_lines.checked(request.getfixturevalue("settings").data_dir / "outbox" if ours else None):
+        yield
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
 from builders.kit.values import clock
+from tests import log_lines
 from tests.cli.serving import free_port
 from tests.shared_servers import shared
 
@@ -77,6 +78,7 @@ def served(own: Mapping[str, str], *, python_path: str = SOURCE) -> Iterator[Map
         finally:
             process.terminate()
             process.wait(STOPPED_WITHIN_S)
+        assert log_lines.find_wrong_printed(output.read_text()) == []
 
 
 def _announced(process: "subprocess.Popen[bytes]", output: Path) -> Mapping[str, str]:

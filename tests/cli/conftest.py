@@ -7,8 +7,8 @@ from click.testing import CliRunner, Result
 
 from builders.cli.main import main
 from builders.kit.db import known_keys
-from builders.kit.process import log
 from builders.kit.values import ids
+from tests import log_lines
 
 Cli = Callable[..., Result]
 
@@ -21,7 +21,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
     monkeypatch.setenv("BUILDERS_PORT", "0")
     monkeypatch.setenv("BUILDERS_LOG_LEVEL", "error")
     yield monkeypatch
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
 
 @pytest.fixture

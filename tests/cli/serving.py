@@ -17,6 +17,7 @@ from typing import Self
 
 import psutil
 
+from tests import log_lines
 from tests.cli.embedded.servers import kill, lives, processes, python_path, wait_until
 
 
@@ -44,7 +45,10 @@ def environment(data: Path, **settings: str) -> dict[str, str]:
 def builders(data: Path, *words: str, **settings: str) -> CompletedProcess[str]:
     """Run a command to its end."""
     program = [sys.executable, "-m", "builders", *words]
-    return run(program, env=environment(data, **settings), capture_output=True, text=True, check=False, timeout=60)
+    given = environment(data, **settings)
+    done = run(program, env=given, capture_output=True, text=True, check=False, timeout=60)
+    assert log_lines.find_wrong_printed(done.stderr) == []
+    return done
 
 
 def free_port() -> int:
@@ -88,7 +92,9 @@ class Serving:
         self.look()
         kill(*filter(lives, self.family))
         self._parent.wait()
+        wrong = log_lines.find_wrong_printed(self.log())
         self._log.close()
+        assert wrong == [] or kind is not None, wrong
 
     def wait(self) -> None:
         """Wait until it responds, which takes long on an empty folder."""

@@ -22,12 +22,12 @@ from builders.demo.registrars.bills import DIFFERENCES, list_held, provider_of
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
 from builders.kit.outbound.client import Outbound
-from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import BilledLine
 from builders.portfolio.registrars.rows import a_label
+from tests import log_lines
 from tests.demo.truth import list_true_charges
 from tests.registrars.fakes import FAKES
 
@@ -153,7 +153,7 @@ def test_the_command_prints_requests_that_connect(
         words = ["demo", "registrars", "--port", str(port), "--provider", "godaddy", "--provider", "gandi"]
         refused = CliRunner().invoke(main, words, env=environment)
     printed = CliRunner().invoke(main, words, env=environment)
-    log.configure(level="error")
+    log_lines.write_errors_only()
     assert refused.exit_code == 1
     assert "Choose another port" in refused.output
     assert printed.exit_code == 0

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from builders.cli.main import main
 from builders.demo.service import ACCOUNTS
-from builders.kit.process import log
+from tests import log_lines
 from tests.docs import walks
 from tests.docs.walks import Step, walk
 
@@ -71,7 +71,7 @@ def test_the_commands_of_a_page_work_as_they_stand(
     for words in commands(page):
         result = CliRunner().invoke(main, words)
         assert result.exit_code == 0, f"builders {shlex.join(words)}\n{result.output}"
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
 
 def test_a_page_says_where_its_commands_are_explained() -> None:

@@ -25,6 +25,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.templates import EmailReplaced
+from tests import log_lines
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.console import form_scenes as scenes, portfolio_scene
@@ -73,7 +74,7 @@ def logged() -> Iterator[StringIO]:
     stream = StringIO()
     log.configure(level="debug", stream=stream)
     yield stream
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import psutil
 
+from tests import log_lines
+
 ADDRESS = re.compile(r"responds at http://127\.0\.0\.1:(\d+)")
 START_S, STOP_S = 180, 40  # a start takes 15 s alone, and 60 s beside eight programs
 
@@ -75,6 +77,7 @@ def serve(folder: Path, *, conninfo: str) -> Iterator[Served]:
     finally:
         process.terminate()
         process.wait(STOP_S)
+    assert log_lines.find_wrong_printed(log.read_text()) == []
 
 
 def _port(process: "Popen[bytes]", log: Path) -> int:

@@ -12,6 +12,7 @@ import pytest
 from builders.kit.db.connections import Database
 from builders.kit.process import log
 from builders.kit.values import clock
+from tests import log_lines
 from tests.browser import ACCEPT
 from tests.cast import Client, Person
 from tests.identity.conftest import Trust
@@ -239,7 +240,7 @@ async def test_nothing_secret_is_logged_or_audited(alice: Person, browser: Clien
     await sign_in(browser)
     provider.responds, provider.token_answer = {}, (400, b'{"error": "Mallory was here"}')
     await sign_in(browser)
-    log.configure(level="error")
+    log_lines.write_errors_only()
     # The clients of this test and the provider log what they send and receive.
     others = re.compile('"logger":"(http|aiohttp.access)')
     own = (each for each in lines.getvalue().splitlines() if not others.search(each))

@@ -8,6 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.http import access_log
 from builders.kit.process import log
 from builders.kit.values import ids
+from tests import log_lines
 from tests.cast import Client, Person
 from tests.identity.sign_in_messages import Postbox
 from tests.wire import sent_texts
@@ -102,7 +103,7 @@ async def test_neither_code_nor_token_nor_grant_is_logged(anyone: Client, alice:
         log.get_logger().info("seen", text=f"it was {grant}")
         access_log.flush()
     finally:
-        log.configure(level="error")
+        log_lines.write_errors_only()
 
     written = stream.getvalue()
     assert written.count('"path":"/v1/auth/login') >= 5

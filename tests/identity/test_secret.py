@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from builders.kit.process import log
+from tests import log_lines
 from tests.cast import Person
 from tests.identity.make import PATH, WANTED, mint
 
@@ -22,7 +23,7 @@ def logged() -> Iterator[StringIO]:
     lines = StringIO()
     log.configure(level="debug", stream=lines)
     yield lines
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
 
 async def test_the_secret_is_in_one_answer_only(alice: Person) -> None:

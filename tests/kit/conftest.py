@@ -16,6 +16,7 @@ from builders.kit.http.middleware import RequestMiddleware
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
+from tests import log_lines
 from tests.kit.http.middleware_routes import LIMIT, make_router
 from tests.kit.jobs.recorder import Recorder
 from tests.kit.scratch import serve
@@ -35,7 +36,7 @@ def logged() -> Iterator[StringIO]:
     stream = StringIO()
     log.configure(level="info", stream=stream)
     yield stream
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from builders.kit.values import clock
 from builders.mail import jobs, links, service as mail
 from builders.mail.records import Status
 from builders.mail.store import Key
+from tests import log_lines
 from tests.mail.conftest import FindMessage, Send, sweep
 from tests.mail.make import CODE, LINK, RENEWALS, SIGN_IN
 from tests.mail.smtp_server import HTML, TEXT, MailServer
@@ -64,7 +65,7 @@ async def test_secrets_stay_out_of_the_table_and_the_logs(
     await queue.run_pending(database, smtp_settings)
     clock.move(timedelta(minutes=2))
     await sweep(database, smtp_settings)
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
     assert len(smtp.received) == 1
     found = await conn.execute("SELECT row_to_json(m)::text FROM mail_messages AS m WHERE id = %s", [message_id])

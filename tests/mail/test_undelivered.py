@@ -11,6 +11,7 @@ from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail.records import Status
+from tests import log_lines
 from tests.mail.conftest import FindMessage, Send, sweep, with_server
 from tests.mail.smtp_server import MailServer
 
@@ -63,7 +64,7 @@ async def test_a_refusal_of_the_sender_is_a_configuration_error(
         message_id = await send()
         log.configure(level="error", stream=stream)
         await queue.run_pending(database, by_login)
-        log.configure(level="error")
+        log_lines.write_errors_only()
 
         found = await find_message(message_id)
         assert (found.status, found.last_code) == (Status.DEFERRED, 535)
@@ -150,7 +151,7 @@ async def test_invalid_settings_are_logged_and_the_message_waits(
     message_id = await send()
     log.configure(level="error", stream=stream)
     await queue.run_pending(database, wrong)
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
     assert (await find_message(message_id)).status is Status.QUEUED
     assert "BUILDERS_MAIL_FROM" in stream.getvalue()

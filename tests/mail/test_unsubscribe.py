@@ -16,6 +16,7 @@ from builders.mail import optouts
 from builders.mail.optouts import Subscription
 from builders.mail.records import VENDOR, Category, Status, Topic
 from builders.mail.templates import EmailTemplate
+from tests import log_lines
 from tests.cast import Client, Person
 from tests.mail.conftest import FindMessage, Send
 from tests.mail.make import EMAILS, RENEWALS, SIGN_IN, WEBHOOK
@@ -180,7 +181,7 @@ async def test_the_token_is_not_logged(anyone: Client, link: str) -> None:
     await anyone.get(link)
     await anyone.post(link, data=ONE_CLICK)
     access_log.flush()
-    log.configure(level="error")
+    log_lines.write_errors_only()
     logged = "".join(
         each for each in stream.getvalue().splitlines() if '"logger":"httpx"' not in each
     )  # the test's

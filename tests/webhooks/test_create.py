@@ -10,6 +10,7 @@ from builders.kit.process import log
 from builders.kit.values import ids
 from builders.webhooks import destinations, signatures
 from builders.webhooks.records import DestinationSpec
+from tests import log_lines
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import resolving
 from tests.webhooks.hostile import URLS
@@ -92,7 +93,7 @@ async def test_no_secret_is_in_the_log(alice: Person) -> None:
         made = await create(alice)
         await alice.post(PATH, json=WANTED | {"signing_secret": GIVEN, "url": "http://10.0.0.1/"})
     finally:
-        log.configure(level="error")
+        log_lines.write_errors_only()
 
     assert made["signing_secret"] not in stream.getvalue()
     assert GIVEN not in stream.getvalue()

@@ -46,14 +46,14 @@ async def check_lookups(context: JobContext) -> None:
 
 @queue.app.task(name="forwarding.check_lookup_pages", retry=queue.RETRY, pass_context=True)
 async def check_pages(context: JobContext, domain: str = "", name: str = "") -> None:
-    """Log of which addresses mail servers are told something wrong; write it again if it is wrong later, too."""
+    """Log of how many addresses mail servers are told something wrong; repair what is wrong later, too."""
     database, time_slice = queue.database(context), TimeSlice.of(queue.settings(context))
     last: LookupKey | None = LookupKey(domain, name)
     while last is not None:
         async with database.transaction() as conn:
             wrong, last = await lookup_checks.check(conn, after=last)
             if wrong:
-                _log.error("lookups_wrong", addresses=wrong)
+                _log.error("lookups_wrong", count=len(wrong))
                 addresses = " ".join(wrong)
                 await queue.defer(conn, repair_lookups, delay=lookup_checks.RECHECK_AFTER, addresses=addresses)
         if last is not None and time_slice.is_over:

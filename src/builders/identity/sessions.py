@@ -353,7 +353,7 @@ async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in
     address, network = request.address, request.requested_from
     account = await account_store.find_account_by_email(conn, email=address)
     if await _is_limited(conn, address=address, network=network, account=account):
-        _log.warning("too_many_sign_in_codes", address=addresses.mask(address))
+        _log.warning("too_many_sign_in_codes", sign_in_id=str(sign_in_id))
         return
     code, token = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH)), secrets.token_urlsafe(32)
     made = await store.set_code(

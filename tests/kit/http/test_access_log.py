@@ -18,6 +18,7 @@ from builders.kit.http.error_pages import ERROR_CODE
 from builders.kit.process import log
 from builders.kit.process.redaction import MASK
 from builders.kit.values import clock, ids
+from tests import log_lines
 from tests.cast import Client, Person
 
 REQUEST: dict[str, Any] = {"request_id": "request-1", "path": "/v1/catalog/check", "status": 200, "ms": 1.25}
@@ -182,7 +183,7 @@ def test_a_line_is_what_the_logger_would_have_written(values: tuple[object, ...]
     try:
         ours, theirs = asyncio.run(both())
     finally:
-        log.configure(level="error")
+        log_lines.write_errors_only()
     [our_line], [their_line] = (stream.getvalue().split("\n")[:-1] for stream in (ours, theirs))
     assert list(json.loads(our_line)) == list(json.loads(their_line))
     assert {**json.loads(our_line), "timestamp": ""} == {**json.loads(their_line), "timestamp": ""}

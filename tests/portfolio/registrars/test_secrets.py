@@ -39,6 +39,7 @@ from builders.portfolio.registrars.schemas import RegistrarConnect
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs.work import Tools
 from builders.portfolio.transfers.replies import AuthCodeReply
+from tests import log_lines
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.leaks import current_transaction, forms_of, list_leaks
@@ -58,7 +59,7 @@ def logged() -> Iterator[StringIO]:
     lines = StringIO()
     log.configure(level="debug", stream=lines)
     yield lines
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
 
 def planted(provider: str, text: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from builders.kit.db import migrations
 from builders.kit.db.connections import Database
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
+from tests import log_lines
 from tests.kit.outbound.receivers import forget_authorities
 from tests.webhooks.engine.harness import Harness
 
@@ -40,7 +41,7 @@ def logged() -> Iterator[StringIO]:
     stream = StringIO()
     log.configure(level="info", stream=stream)
     yield stream
-    log.configure(level="error")
+    log_lines.write_errors_only()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from builders.kit.http.callers import CALLER
 from builders.kit.http.error_pages import ERROR_CODE
 from builders.kit.http.path_table import SUGGESTED_PATH
 from builders.kit.process import log
-from builders.kit.process.redaction import redact
+from builders.kit.process.redaction import redact_line
 from builders.kit.values import clock
 
 FLUSH_INTERVAL = timedelta(milliseconds=50)
@@ -64,7 +64,7 @@ def _line(request: _Request) -> str:
 def _constant_parts(method: str, path: str, client: str | None) -> tuple[str, str] | None:
     """Return the parts of a line around status and time; None when a text needs masking or shortening."""
     texts = f"{method} {path} {client}"
-    if len(texts) > _PLAIN or redact(texts) != texts:
+    if len(texts) > _PLAIN or redact_line(texts) != texts:
         return None
     return f'"method":{_quoted(method)},"path":{_quoted(path)}', f'"client":{_quoted(client)}'
 

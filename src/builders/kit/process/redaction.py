@@ -1,6 +1,7 @@
-"""Redaction of log events: secrets are masked, depth and size are limited.
+"""Redaction of log events: secrets and addresses are masked, depth and size are limited.
 
-Secrets are recognized by the name of their field or by their form.
+Secrets are recognized by the name of their field or by their form, and addresses by their form: errors of others
+quote them, and the log is to name people by ids.
 """
 
 import math
@@ -53,6 +54,8 @@ _LOOKS = tuple(
         ("input_value=", r"(\binput_value=).{0,200}?(?=, input_type=)", rf"\1{MASK}"),
     )
 )
+# An address, also in a path. The user of a URL is none: what follows it is a server.
+_ADDRESS = re.compile(r"(?<![\w.+*-])(?<!://)[\w.+*-]++(?:@|%40)[\w-]++(?:\.[\w-]++)++")
 
 
 def redact(text: str) -> str:
@@ -64,10 +67,16 @@ def redact(text: str) -> str:
     return text
 
 
+def redact_line(text: str) -> str:
+    """Return the text with secrets and addresses masked."""
+    text = redact(text)
+    return _ADDRESS.sub(MASK, text) if "@" in text or "%40" in text else text
+
+
 @lru_cache(maxsize=512)
 def _field(name: str) -> tuple[str, bool]:
     """Return the name for display, and whether it is the name of a secret."""
-    return _cut(redact(name), _NAME_TEXT), bool(_secret_name.search(name))
+    return _cut(redact_line(name), _NAME_TEXT), bool(_secret_name.search(name))
 
 
 def _cut(text: str, limit: int) -> str:
@@ -112,7 +121,7 @@ class MaskedCopy:
         if isinstance(value, float) and math.isfinite(value):
             return value
         # Masked before it is cut: the rest of a cut secret is not recognized.
-        shown = _cut(redact(_cut(readable(value), _READ)), min(_TEXT, max(self._left, _LEAST)))
+        shown = _cut(redact_line(_cut(readable(value), _READ)), min(_TEXT, max(self._left, _LEAST)))
         self._left -= len(shown)
         return shown
 

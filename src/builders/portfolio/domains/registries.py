@@ -136,10 +136,10 @@ async def _ask_server(
             facts = None if is_unknown else read_domain(_body(response), domain=domain.domain)
             await _record(database, domain, facts)
         except (OutboundFailed, RdapUnreadable) as error:
-            _log.info("rdap_unanswered", domain=domain.domain, server=server, error=str(error))
+            _log.info("rdap_unanswered", domain_id=str(domain.id), server=server, error=str(error))
             await _retry(database, domain)
         except Exception:  # noqa: BLE001 - whatever is wrong with one domain, the others are due, too
-            _log.exception("rdap_failed", domain=domain.domain, server=server)
+            _log.exception("rdap_failed", domain_id=str(domain.id), server=server)
             await _retry(database, domain)
     if due:
         async with database.transaction() as conn:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from builders.kit.process import log
+from tests import log_lines
 from tests.kit.process.log.written import Written
 
 
@@ -21,9 +22,8 @@ def _logging_is_put_back() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield
-    log.configure(
-        level="error"
-    )  # as for all tests: structlog itself shows exceptions with all variables, for seconds
+    # As for all tests: structlog itself shows exceptions with all variables, for seconds.
+    log_lines.write_errors_only()
     root.handlers[:] = handlers
     root.setLevel(level)
 

@@ -28,16 +28,14 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_a_terminal_gets_readable_coloured_lines(terminal: Terminal) -> None:
-    log.get_logger().warning("mail_deferred", to="a***@example.net", tries=3)
+    log.get_logger().warning("mail_deferred", to="example.net", tries=3)
     logging.getLogger("uvicorn.error").info("Started")
     text = terminal.getvalue()
 
     assert "{" not in text
     assert "\x1b[" in text
     assert text.count("\n") == 2
-    assert all(
-        each in text for each in ("warning", "mail_deferred", "a***@example.net", "Started", "uvicorn.error")
-    )
+    assert all(each in text for each in ("warning", "mail_deferred", "example.net", "Started", "uvicorn.error"))
 
 
 def test_a_request_is_one_short_line(terminal: Terminal) -> None:

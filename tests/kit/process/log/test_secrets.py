@@ -60,7 +60,10 @@ def test_null_secrets_are_shown(written: Written) -> None:
         (DSN, "postgresql://***@127.0.0.1:5432/builders"),
         ("postgres://u:p@ss/wo?rd@host/db", "postgres://***@host/db"),
         ("https://user:hunter2@example.com/a@b", "https://***@example.com/a@b"),
-        ("https://example.com/?mail=ada@example.com", "https://example.com/?mail=ada@example.com"),
+        ("https://example.com/?mail=ada@example.com", "https://example.com/?mail=***"),
+        ("/v1/names/ada.lovelace+x%40example.com/log", "/v1/names/***/log"),
+        ("550 5.1.1 <r***@mail.example>: unknown", "550 5.1.1 <***>: unknown"),
+        ("'ada@mail.example', 'b@sub.mail.example'", "'***', '***'"),
         ("GET /v1/leads/confirm?token=hunter2&a=b", "GET /v1/leads/confirm?token=***&a=b"),
         (
             "https://registrar.example/api?version=1&key=hunter2",
