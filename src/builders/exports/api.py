@@ -101,7 +101,7 @@ async def get_export_content(
 ) -> Response:
     """Collect an export, with the credentials that requested it.
 
-    Each line is a JSON object: the first has `parts` and `left_out`; each other one has the `part`, which is the
+    Each line is a JSON object. The first has `parts` and `left_out`. Each other one has the `part`, which is the
     operation id of a list, and an `item` as the API lists it.
     """
     async with database.transaction() as conn:

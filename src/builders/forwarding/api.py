@@ -169,8 +169,8 @@ async def set_reception(alias_id: AliasId, body: ReceptionUpdate, caller: Decide
     """Receive the mail to a name as events of one webhook, with content for one key or connection.
 
     Only a person who signed in during the last ten minutes can do this. The mail is forwarded to the destinations,
-    too. Mail that has a signature of the service's own domain, or names an address of it, is forwarded only: a
-    program gets no sign-in codes and approval links, unless another server forwards them without any trace of
+    too. Mail that has a signature of the service's own domain, or names an address of it, is forwarded only.
+    A program gets no sign-in codes and approval links, unless another server forwards them without a trace of
     their origin. The address that signs in at the account is refused.
     """
     return await receptions.set_rule(

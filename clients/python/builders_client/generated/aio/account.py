@@ -112,7 +112,7 @@ class AsyncAccount:
     ) -> File:
         """Collect an export, with the credentials that requested it.
 
-        Each line is a JSON object: the first has `parts` and `left_out`; each other one has the `part`, which
+        Each line is a JSON object. The first has `parts` and `left_out`. Each other one has the `part`, which
         is the operation id of a list, and an `item` as the API lists it.
 
         Requires the scope `account:read`.

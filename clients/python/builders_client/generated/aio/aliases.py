@@ -442,8 +442,8 @@ class AsyncAliases:
 
         Only a person who signed in during the last ten minutes can do this. The mail is forwarded to the
         destinations, too. Mail that has a signature of the service's own domain, or names an address of it, is
-        forwarded only: a program gets no sign-in codes and approval links, unless another server forwards them
-        without any trace of their origin. The address that signs in at the account is refused.
+        forwarded only. A program gets no sign-in codes and approval links, unless another server forwards them
+        without a trace of their origin. The address that signs in at the account is refused.
 
         Requires the scope `plans:approve`.
 
