@@ -199,10 +199,20 @@ def test_every_code_that_a_plan_can_hold_is_explained() -> None:
 def test_every_page_of_the_docs_is_in_the_index() -> None:
     index = ROOT / "docs" / "index.md"
     linked = {(index.parent / path).resolve() for path, _ in _LINK.findall(index.read_text(encoding="utf-8"))}
-    decisions = ROOT / "docs" / "decisions"
-    listed = {decisions, ROOT / "docs" / "reference" / "operations"}  # by a page of its own
+    own = ("decisions", "reference/operations", "how-to/alerts")
+    listed = {ROOT / "docs" / each for each in own}  # by a page of their own
     pages = {page for page in (ROOT / "docs").rglob("*.md") if page.parent not in listed or page.stem == "index"}
     assert sorted(str(page.relative_to(ROOT)) for page in pages - linked - {index}) == []
+
+
+def test_each_alert_has_a_page_that_the_index_of_alerts_names() -> None:
+    text = (ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text(encoding="utf-8")
+    named = re.findall(r"- alert: (\w+)", text)
+    folder = ROOT / "docs" / "how-to" / "alerts"
+    assert named
+    assert re.findall(r"runbook: (\S+)", text) == [f"docs/how-to/alerts/{each}.md" for each in named]
+    assert sorted(named) == sorted(each.stem for each in folder.glob("*.md") if each.stem != "index")
+    assert re.findall(r"^\| \[(\w+)\]\(\1\.md\)", (folder / "index.md").read_text("utf-8"), re.MULTILINE) == named
 
 
 def test_every_cited_decision_exists() -> None:
