@@ -305,8 +305,7 @@ manifest; a test key turns it into a plan, and a live key promotes exactly that 
 
 **Start here**: `GET /v1/catalog/check` (no credentials) says whether a name is free and what it costs.
 `POST /v1/sandbox/plan` compares a manifest with the live state and returns the actions, the price and a `digest`.
-`POST /v1/sandbox/promote` executes the plan with that `digest`. `next_actions` of its response lists what remains
-to be done, such as a recipient's confirmation.
+`POST /v1/sandbox/promote` executes the plan with that `digest`. `next_actions` of its response lists what remains.
 
 - **Credentials**: an API key in `X-API-Key`, or the token of a session in `Authorization: Bearer`; browsers use
   the cookie `svc_access_token`. The first one present decides. `x-scope` of an operation is the scope it needs,
@@ -314,7 +313,7 @@ to be done, such as a recipient's confirmation.
 - **Modes**: a test key (`svc_test_`) works on a separate sandbox account, where nothing is charged or sent; a live
   key (`svc_live_`) works on the real one. `livemode` in a response says which.
 - **Errors**: `application/problem+json` (RFC 9457) with a stable `code`; 422 alone has FastAPI's own form,
-  with `code`, `request_id` and `next_action` besides. New codes can be added at any time: treat an unknown code as
+  with `code`, `request_id` and `next_action` besides. Codes can be added: treat an unknown code as
   its status. `next_action` says what to do.
 - **Repeating**: with an `Idempotency-Key` the service executes a POST once, even if a client sends it again.
   After 429 and 503 wait for the seconds of `Retry-After`.

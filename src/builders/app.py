@@ -19,6 +19,7 @@ from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.identity.oauth.clients import ClientDocuments
 from builders.identity.oauth.records import METADATA_PATHS as OAUTH_METADATA_PATHS, PATHS as OAUTH_PATHS
 from builders.kit.db.connections import Database
+from builders.kit.db.restores import Known
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import application, guide
 from builders.kit.http.heavy_requests import HeavyLoop
@@ -186,7 +187,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.client_documents = ClientDocuments(outbound)
     api.state.loop = asyncio.get_running_loop()
     api.state.heavy = heavy_loop = HeavyLoop(settings)
-    api.state.database = database
+    api.state.database, api.state.restores = database, Known(database)
     api.state.outbound = outbound
     api.state.authenticate, api.state.require_plan = authenticator, partial(policies.require_plan, database)
     api.state.require_sending = partial(policies.require_sending, database)

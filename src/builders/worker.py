@@ -2,10 +2,12 @@
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 
 import builders
 from builders.kit.db.connections import Database
+from builders.kit.db.restores import Known
 from builders.kit.events import dispatcher
 from builders.kit.jobs import backfills, database_metrics, queue, worker_metrics
 from builders.kit.process import log, supervision
@@ -40,12 +42,10 @@ async def main(settings: Settings) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)  # not a handler of the loop: a job may hold the loop
-    loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run_sender(database, settings))
     async with worker_metrics.measuring(database, settings=settings):
-        tasks = [asyncio.create_task(each) for each in loops]
         waiting = asyncio.create_task(stopping.wait())
-        _log.info("worker_started", jobs=sorted(queue.tasks()))
         with supervision.beating("worker"):
+            tasks = _start_loops(database, settings) if await Known(database).wait(stopping) else []
             done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
         _limit_stop()
         for task in (*tasks, waiting):
@@ -57,6 +57,12 @@ async def main(settings: Settings) -> None:
     for task in done - {waiting}:
         task.result()
         raise RuntimeError("a loop of the worker ended unexpectedly; restart the worker")
+
+
+def _start_loops(database: Database, settings: Settings) -> Sequence[asyncio.Task[None]]:
+    loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run_sender(database, settings))
+    _log.info("worker_started", jobs=sorted(queue.tasks()))
+    return [asyncio.create_task(each) for each in loops]
 
 
 def _limit_stop() -> None:

@@ -22,6 +22,7 @@ AUTHORITY = {
     "api_keys_remove_scopes",
     "api_keys_revoke",
     "api_keys_revoke_all",
+    "api_keys_enable",
     "api_keys_rotate",
     "auth_decide",
     "auth_decide_connection",

@@ -21,6 +21,35 @@ SUSPENDED = (
     *("webhooks/store/claims.py:cancel_undeliverable", "webhooks/store/claims.py:CLAIM"),
     "webhooks/store/events.py:INSERT_DELIVERIES",
 )
+# A restore concerns all accounts, and each package: its statements, and the tables that each touches.
+RESTORES = {
+    "end_sign_ins": (" identity_sign_ins",),
+    "record_restore": (" kit_restores",),
+    "accept": (" kit_restores",),
+    "end_sessions": (" identity_sessions", ""),
+    "end_grants": (" identity_grants", ""),
+    "end_devices": (" identity_devices_requests",),
+    "end_codes": (" identity_oauth_codes", ""),
+    "end_requests": (" identity_oauth_requests",),
+    "end_connections": (" identity_keys", ""),
+    "end_approvals": (" plans_approval_decisions", ""),
+    "end_proposals": (" plans_approval_proposals", ""),
+    "disable_keys": (" identity_keys", ""),
+    "spend_mandates": (" identity_keys", " identity_mandate_uses", ""),
+    "skip_numbers": (" invoices_series",),
+    "count_open": (
+        " aliases",
+        " erasure_requests",
+        " identity_keys",
+        " invoices_invoices",
+        " kit_outbox_pending",
+        " mail_messages",
+        " plans_promotions",
+        " procrastinate_jobs",
+        " webhooks_due",
+        "",
+    ),
+}
 # Allowed exceptions by the beginning of their error, with the reason.
 ALLOWED = {
     **{f"builders/{each} kit_suspensions": "nothing works for suspended accounts" for each in SUSPENDED},
@@ -78,6 +107,12 @@ ALLOWED = {
     "builders/webhooks/store/deliveries.py:measure_queue": "the operator reads the queue of all accounts",
     "builders/webhooks/store/claims.py:cancel_undeliverable": "disabled destinations of all accounts",
     "builders/webhooks/store/destinations.py:list_stale": "seals secrets of all accounts with the new key",
+    **{
+        f"builders/backup/store.py:{each}{table}": "a restore"
+        for each, found in RESTORES.items()
+        for table in found
+    },
+    "builders/forwarding/store.py:list_further_tables kit_restores": "whether it is accepted",
     "builders/erasure/store.py:delete_sign_ins identity_sign_ins": "codes for an address that had no account",
     "builders/erasure/store.py:delete_jobs procrastinate_jobs": "arguments name the account",
     "builders/portfolio/team/store.py:erase_invites": "an erased address may be invited to any team",

@@ -37,6 +37,7 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "aliases_lookups": [
         "aliases/store/lookups.py:write_names",
         *(f"forwarding/store.py:{each}" for each in ("list_lookup_keys", "list_wrong", "repair")),
+        "forwarding/store.py:list_further_tables",
     ],
     "aliases_names": ["aliases/store/aliases.py:clear"],
     "aliases_readers": [f"aliases/store/destinations.py:{name}" for name in ("POSTPONE", "record_bounce")],
@@ -47,6 +48,7 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "forwarding_reverse_names": ["forwarding/store.py:add_correspondent"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
     "portfolio_team_tokens": ["portfolio/team/store.py:upsert_invite"],
+    "procrastinate_jobs": ["backup/store.py:count_open"],
     "profile_tokens": ["profile/store.py:find_sent"],
 }
 

@@ -51,8 +51,9 @@ def test_only_the_worker_makes_and_drops_partitions() -> None:
     assert able == {WORKER}
 
 
-def test_the_look_up_server_reads_one_table() -> None:
-    assert {*rights.load()["lookup"]} == {rights.Right("aliases_lookups", "SELECT")}
+def test_the_look_up_server_reads_addresses_and_whether_a_restore_is_accepted() -> None:
+    assert {each.name for each in rights.load()["lookup"]} == {"aliases_lookups", "kit_restores"}
+    assert {each.privilege for each in rights.load()["lookup"]} == {"SELECT"}
 
 
 @pytest.mark.parametrize(

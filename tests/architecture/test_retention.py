@@ -27,6 +27,7 @@ OTHERS = {
     "kit_partitioned": "no data of accounts",
     "kit_quotas": "ids of keys and accounts, until the window ends",
     "kit_releases": "no data of accounts",
+    "kit_restores": "no data of accounts",
     "kit_secret_keys": "no data of accounts",
     "mail_optouts": "wishes of addresses, sealed: they prevent further email",
     "portfolio_domains_rdap_servers": "no data of accounts",

@@ -35,7 +35,7 @@ VIEWS: set[str] = set()
 FUNCTIONS = Functions(volatile={("nextval", 1)}, changing={("nextval", 1), ("to_char", 1)})
 TABLES = ["mail_sent", "mail_optouts", "mail_parts", "procrastinate_jobs", "identity_accounts"]
 FAN_OUT = Path(__file__).with_name("fan_out.toml")
-AT_MOST = 40  # statements that touch all shards
+AT_MOST = 49  # statements that touch all shards; nine of them run when a backup is restored
 Rule = Callable[[Statement], Iterator[str]]
 
 

@@ -143,6 +143,12 @@ class AnswerNotAllowed(ForbiddenError):
     code = "answer_not_allowed"
 
 
+class ApiKeyDisabled(UnauthorizedError):
+    """The API key is disabled since a restore."""
+
+    code = "api_key_disabled"
+
+
 class ApiKeyExpired(UnauthorizedError):
     """The API key has expired."""
 
@@ -219,6 +225,12 @@ class AuthorizationRequestsFull(ServerError):
     """Too many programs wait for a person."""
 
     code = "authorization_requests_full"
+
+
+class AwaitingAcceptance(ServerError):
+    """The service was restored from a backup and only reads."""
+
+    code = "awaiting_acceptance"
 
 
 class BadRequest(BadRequestError):
@@ -336,7 +348,7 @@ class CredentialsMissing(UnauthorizedError):
 
 
 class CursorExpired(GoneError):
-    """Events after the cursor are no longer kept."""
+    """The cursor has expired."""
 
     code = "cursor_expired"
 
@@ -1220,6 +1232,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "already_member": AlreadyMember,
     "answer_limit": AnswerLimit,
     "answer_not_allowed": AnswerNotAllowed,
+    "api_key_disabled": ApiKeyDisabled,
     "api_key_expired": ApiKeyExpired,
     "api_key_limit": ApiKeyLimit,
     "api_key_limited": ApiKeyLimited,
@@ -1233,6 +1246,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "authorization_request_invalid": AuthorizationRequestInvalid,
     "authorization_request_not_found": AuthorizationRequestNotFound,
     "authorization_requests_full": AuthorizationRequestsFull,
+    "awaiting_acceptance": AwaitingAcceptance,
     "bad_request": BadRequest,
     "body_stalled": BodyStalled,
     "body_too_large": BodyTooLarge,

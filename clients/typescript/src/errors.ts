@@ -131,6 +131,11 @@ export class AnswerNotAllowed extends ForbiddenError {
   declare readonly code: "answer_not_allowed";
 }
 
+/** The API key is disabled since a restore. */
+export class ApiKeyDisabled extends UnauthorizedError {
+  declare readonly code: "api_key_disabled";
+}
+
 /** The API key has expired. */
 export class ApiKeyExpired extends UnauthorizedError {
   declare readonly code: "api_key_expired";
@@ -194,6 +199,11 @@ export class AuthorizationRequestNotFound extends NotFoundError {
 /** Too many programs wait for a person. */
 export class AuthorizationRequestsFull extends ServerError {
   declare readonly code: "authorization_requests_full";
+}
+
+/** The service was restored from a backup and only reads. */
+export class AwaitingAcceptance extends ServerError {
+  declare readonly code: "awaiting_acceptance";
 }
 
 /** The request could not be read. */
@@ -291,7 +301,7 @@ export class CredentialsMissing extends UnauthorizedError {
   declare readonly code: "credentials_missing";
 }
 
-/** Events after the cursor are no longer kept. */
+/** The cursor has expired. */
 export class CursorExpired extends GoneError {
   declare readonly code: "cursor_expired";
 }
@@ -1034,6 +1044,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   already_member: AlreadyMember,
   answer_limit: AnswerLimit,
   answer_not_allowed: AnswerNotAllowed,
+  api_key_disabled: ApiKeyDisabled,
   api_key_expired: ApiKeyExpired,
   api_key_limit: ApiKeyLimit,
   api_key_limited: ApiKeyLimited,
@@ -1047,6 +1058,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   authorization_request_invalid: AuthorizationRequestInvalid,
   authorization_request_not_found: AuthorizationRequestNotFound,
   authorization_requests_full: AuthorizationRequestsFull,
+  awaiting_acceptance: AwaitingAcceptance,
   bad_request: BadRequest,
   body_stalled: BodyStalled,
   body_too_large: BodyTooLarge,

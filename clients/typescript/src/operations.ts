@@ -39,6 +39,7 @@ export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "POST /v1/aliases/destinations/resend": {"id": "aliases_resend_confirmation", "scope": "aliases:write", "keyed": true, "required": ["email"]},
   "PUT /v1/aliases/{alias_id}/receive-as-event": {"id": "aliases_set_reception", "scope": "plans:approve", "required": ["webhook_id", "key_id"]},
   "POST /v1/api-keys": {"id": "api_keys_create", "scope": "keys:write", "keyed": true, "required": ["label", "key_kind", "preset"]},
+  "POST /v1/api-keys/{key_id}/enable": {"id": "api_keys_enable", "scope": "keys:write", "keyed": true},
   "GET /v1/api-keys/{key_id}": {"id": "api_keys_get", "scope": "keys:read"},
   "GET /v1/api-keys": {"id": "api_keys_list_keys", "scope": "keys:read", "items": "items"},
   "GET /v1/api-keys/scopes": {"id": "api_keys_list_scopes", "scope": "keys:read"},

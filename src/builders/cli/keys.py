@@ -87,7 +87,9 @@ async def list_keys(session: commands.Session, account: Account) -> commands.Out
 
 def _cells(key: commands.Item) -> Sequence[str]:
     state = f"revoked {key['revoked_at']}" if key["revoked_at"] else "active"
-    if key["expires_at"] and not key["revoked_at"]:
+    if key["disabled_at"] and not key["revoked_at"]:
+        state = "disabled"
+    elif key["expires_at"] and not key["revoked_at"]:
         state = f"until {key['expires_at']}"
     shown = f"{key['prefix']}…{key['last4']}" if key["prefix"] else key["client_name"]
     return key["id"], shown, key["preset"] or "connection", state, key["label"]
@@ -103,6 +105,21 @@ async def revoke(session: commands.Session, account: Account, key_id: str) -> co
         session.conn, account_id=account.id, key_id=ids.parse(key_id), revoked_by=KeyKind.LIVE, actor=OPERATOR
     )
     return commands.Output(key, f"Revoked {key.prefix}…{key.last4} ({commands.plain(key.label)}).")
+
+
+@keys.command()
+@commands.account_option
+@click.argument("key_id", required=False)
+@commands.writes
+async def enable(session: commands.Session, account: Account, key_id: str | None) -> commands.Output:
+    """Enable a key that a restore disabled; without its id, all of the account."""
+    number = await identity_keys.enable_keys(
+        session.conn,
+        account_id=account.id,
+        key_id=None if key_id is None else ids.parse(key_id),
+        actor=OPERATOR,
+    )
+    return commands.Output({"enabled": number}, f"Enabled {commands.counted(number, 'key')}.")
 
 
 @keys.command()

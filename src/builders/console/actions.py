@@ -101,6 +101,7 @@ ACTIONS: Mapping[str, Action] = {
         "POST", "/v1/api-keys/{key_id}/rotate", "The key is rotated.", template="key_secret.html"
     ),
     "keys-revoke": Action("DELETE", "/v1/api-keys", notices.of_keys),
+    "key-enable": Action("POST", "/v1/api-keys/{key_id}/enable", "The key works again."),
     "key-narrow": Action("POST", "/v1/api-keys/{key_id}/remove-scopes", "The rights are removed."),
     "key-revoke": Action("DELETE", "/v1/api-keys/{key_id}", "The key is revoked."),
     "device-find": Action("POST", "/v1/auth/device/code", "Check whether this is your machine.", "device/{id}"),

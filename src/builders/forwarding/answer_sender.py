@@ -16,6 +16,7 @@ from builders.forwarding.records import AnswerStatus, DueAnswer
 from builders.identity import keys
 from builders.kit.db.batches import by_account
 from builders.kit.db.connections import Database
+from builders.kit.db.restores import Known
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable
@@ -40,6 +41,7 @@ class AnswerSender:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Send what is due until the event is set. A fault of the database ends no more than a round."""
+        await Known(self._database).wait(stopping)
         while not stopping.is_set():
             try:
                 sent = await self.send_due()

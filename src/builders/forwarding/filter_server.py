@@ -13,6 +13,7 @@ from builders.forwarding.mail_filter import TRY_LATER, Mail, MailFilter, Refused
 from builders.forwarding.mail_server import QUEUE_BYTES, RETURN, find_host
 from builders.forwarding.messages import Own
 from builders.kit.db.connections import Database
+from builders.kit.db.restores import AwaitsAcceptance
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log, secret_keys, supervision
 from builders.kit.process.settings import Settings
@@ -125,6 +126,8 @@ class Handler:
             return str(refusal)
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error, secret_keys.Unsealable) as error:
             _log.error("mail_not_filtered", error=str(error))
+        except AwaitsAcceptance:
+            pass  # the mail server keeps the mail
         return TRY_LATER
 
 

@@ -21,6 +21,7 @@ from builders.forwarding.filter_addresses import DOMAIN, REVERSE, HandedName, fi
 from builders.forwarding.messages import MalformedMessage, Message, Own
 from builders.forwarding.records import ReplyRoute
 from builders.kit.db.connections import Database
+from builders.kit.db.restores import Known
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.mail.addresses import normal
@@ -63,13 +64,15 @@ class MailFilter:
         `own` finds the mail that the service itself sends.
         """
         self._database, self._keyring, self._own = database, keyring, own
+        self._restores = Known(database)
         self._host, self._returns_to = host, returns_to
 
     async def pass_on(self, mail: Mail) -> str:
         """Pass a message to one recipient on; return the reply of the mail server.
 
-        Raise Refused, DatabaseUnavailable and DatabaseBusy.
+        Raise Refused, DatabaseUnavailable, DatabaseBusy and AwaitsAcceptance.
         """
+        await self._restores.require_accepted()
         mail = replace(mail, content=await asyncio.to_thread(messages.with_whole_ends, mail.content))
         local_part, _, domain = mail.recipients[0].rpartition("@")
         name = find_name(local_part)

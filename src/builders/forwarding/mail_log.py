@@ -21,6 +21,7 @@ from builders.forwarding.mail_server import find_host
 from builders.forwarding.records import Position
 from builders.kit.db import demand
 from builders.kit.db.connections import Database
+from builders.kit.db.restores import Known
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log, metrics, secret_keys, supervision
 from builders.kit.process.secret_keys import Keyring
@@ -130,6 +131,7 @@ async def main(settings: Settings) -> None:
     host = find_host(settings) or socket.gethostname()
     reader = MailLog(database, secret_keys.keyring_of(settings), host=host, path=settings.mail_log)
     with supervision.beating("mail-log"):
+        await Known(database).wait(stopping)
         _log.info("mail_log_reader_started", path=str(settings.mail_log))
         while not stopping.is_set():
             if pause_s := await _read(reader):

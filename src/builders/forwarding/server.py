@@ -17,6 +17,7 @@ import psycopg
 
 from builders.forwarding import maps, policy, role
 from builders.forwarding.recipients import Recipients
+from builders.kit.db import restores
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log, metrics, supervision
@@ -80,6 +81,7 @@ class LookupServer:
 
     def __init__(self, recipients: Recipients, *, idle_s: float = IDLE_S) -> None:
         self._recipients, self._idle_s = recipients, idle_s
+        self.may_answer = True  # False: the mail server defers the mail
         self._places = asyncio.Semaphore(MAX_CONNECTIONS)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -141,6 +143,8 @@ class LookupServer:
         if look_up is None:
             LOOKUPS.labels(OTHER, "TEMP").inc()
             return maps.NO_MAP
+        if not self.may_answer:
+            return maps.TRY_LATER
         return await _measure(label, maps.reply(look_up, self._recipients, key), otherwise=maps.TRY_LATER)
 
     async def decide(self, request: bytes) -> str:
@@ -148,6 +152,8 @@ class LookupServer:
         attributes = policy.read_attributes(request)
         if attributes is None:
             raise Malformed
+        if not self.may_answer:
+            return policy.TRY_LATER
         return await _measure(
             POLICY, policy.reply_policy(self._recipients, attributes), otherwise=policy.TRY_LATER
         )
@@ -179,12 +185,12 @@ async def main(settings: Settings, listener: socket.socket) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    is_granted = await _grant_role(conninfo)
+    server = LookupServer(Recipients(database, operator=settings.postmaster))
+    server.may_answer = await _prepare(conninfo)
     await database.open()
-    recipients = Recipients(database, operator=settings.postmaster)
-    serving = asyncio.create_task(LookupServer(recipients).run(listener))
+    serving = asyncio.create_task(server.run(listener))
     waiting = asyncio.create_task(stopping.wait())
-    granting = asyncio.create_task(_grant_role_later(conninfo, is_granted=is_granted))
+    granting = asyncio.create_task(_prepare_later(conninfo, server))
     _log.info("lookup_server_started")
     with supervision.beating("lookup"):
         await asyncio.wait([serving, waiting, granting], return_when=asyncio.FIRST_COMPLETED)
@@ -195,20 +201,24 @@ async def main(settings: Settings, listener: socket.socket) -> None:
     await database.close()
 
 
-async def _grant_role_later(conninfo: str, *, is_granted: bool) -> None:
-    """Grant the role its table as soon as the database answers, and then wait; before that each reply is TEMP."""
-    while not is_granted:
+async def _prepare_later(conninfo: str, server: LookupServer) -> None:
+    """Let the server answer as soon as it may, and then wait; before that each reply is TEMP."""
+    while not server.may_answer:
         await asyncio.sleep(GRANT_PAUSE_S)
-        is_granted = await _grant_role(conninfo)
+        server.may_answer = await _prepare(conninfo)
     await asyncio.Event().wait()
 
 
-async def _grant_role(conninfo: str) -> bool:
-    """Grant the role its table; return whether the database answers. Raise RoleUnusable."""
+async def _prepare(conninfo: str) -> bool:
+    """Grant the role its table; return whether the database answers, and is no restored one that nobody accepted.
+
+    Raise RoleUnusable.
+    """
     try:
         async with await psycopg.AsyncConnection.connect(conninfo, connect_timeout=5) as conn:
+            found = await restores.read(conn)
             await role.grant(conn)
     except (psycopg.Error, OSError) as error:
         _log.error("lookup_role_unusable", error=str(error))
         return False
-    return True
+    return found.is_accepted

@@ -59,7 +59,7 @@ may_read = query(f"SELECT WHERE has_table_privilege('builders_lookup', '{TABLE}'
 list_further_tables = query(f"""
     SELECT relname::text FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')
-      AND relname::text <> '{TABLE}'
+      AND relname::text NOT IN ('{TABLE}', 'kit_restores') -- the latter has no data of customers
       AND has_table_privilege('builders_lookup', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')
       AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e') -- of an extension
     ORDER BY relname LIMIT 5

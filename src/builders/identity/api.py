@@ -92,13 +92,8 @@ ROTATION: dict[int | str, dict[str, Any]] = {
 )
 async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> NewApiKey:
     """Mint an API key. Only this response contains the secret."""
-    return await keys.create_key(
-        conn,
-        account_id=caller.live_account_id,
-        minted_by=KeyKind(caller.mode),
-        actor=caller.actor,
-        **body.values(),
-    )
+    account_id, kind = caller.live_account_id, KeyKind(caller.mode)
+    return await keys.create_key(conn, account_id=account_id, minted_by=kind, actor=caller.actor, **body.values())
 
 
 @keys_router.get("/scopes", dependencies=[needs("keys:read")])
@@ -124,8 +119,7 @@ async def revoke_all(caller: Minter, conn: Tx) -> Listing[ApiKey]:
     """Stop all machines: revoke all keys and connections, live and test, as a person who has signed in.
 
     Promotions that wait for an approval end, and no key starts one after the answer. `items` are the keys that
-    worked until then. Every process refuses them within a second. No key can exhaust the limits that this request
-    counts on.
+    worked until then. Every process refuses them within a second.
     """
     require_person(caller.actor, account_id=caller.live_account_id)
     revoked = await keys.revoke_all(conn, account_id=caller.live_account_id, actor=caller.actor)
@@ -164,6 +158,12 @@ async def remove_scopes(key_id: KeyId, body: schemas.ScopesRemove, caller: Minte
     """Take scopes away from an API key or a connection for ever, as a person who has signed in."""
     account_id, actor = caller.live_account_id, caller.actor
     return await unused_scopes.remove(conn, account_id=account_id, key_id=key_id, removed=body.scopes, actor=actor)
+
+
+@keys_router.post("/{key_id}/enable", responses=problems(PersonRequired), openapi_extra=BEYOND_SPEC)
+async def enable(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
+    """Enable an API key that a restore disabled."""
+    return await keys.enable_key(conn, account_id=caller.live_account_id, key_id=key_id, actor=caller.actor)
 
 
 def _by_address(name: str, quota: int, counts: str) -> Policy:

@@ -39,6 +39,8 @@ from builders.kit.http.callers import (
     AccountSuspended,
     AddressNotAllowed,
     Credential,
+    CredentialsInvalid,
+    KeyDisabled,
     KeyExpired,
     invalid_credentials,
 )
@@ -134,6 +136,7 @@ class _CacheEntry:
     is_guess: bool = False  # was never valid
     allowed_ips: Sequence[Network] | None = None  # None: any
     expired: Holder | None = None  # the key, when it is refused only because it has expired
+    is_disabled: bool = False
 
 
 class Authenticator:
@@ -175,14 +178,7 @@ class Authenticator:
         if entry.caller is None:
             if in_turn_of is not None:
                 await self.key_checks.hold()
-            if entry.expired is not None:
-                await self._audit_refusal(entry.expired.account_id, entry.expired.key_id)
-                raise invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
-            if credential.is_key:
-                raise invalid_credentials(_BAD_KEY, is_guess=entry.is_guess)
-            if credential.kind == "oauth":
-                raise invalid_credentials(_BAD_ACCESS, next_action=_REFRESH, is_guess=entry.is_guess)
-            raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=entry.is_guess)
+            raise await self._refusal_of(entry, credential)
         # The key is cached, the address is checked for each request.
         if entry.allowed_ips is not None and not keys.contains_address(entry.allowed_ips, address):
             if entry.caller.key_id is not None:
@@ -190,6 +186,21 @@ class Authenticator:
             raise AddressNotAllowed("The networks of this API key do not include the address of this request.")
         self._used[digest] = entry.caller
         return entry.caller
+
+    async def _refusal_of(self, entry: "_CacheEntry", credential: Credential) -> CredentialsInvalid:
+        """Return the refusal of a credential; that of an expired key is audited."""
+        if entry.expired is not None:
+            await self._audit_refusal(entry.expired.account_id, entry.expired.key_id)
+            return invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
+        if entry.is_disabled:
+            action = str(KeyDisabled.remedy)
+            message = "A restore of the service disabled the API key."
+            return invalid_credentials(message, next_action=action, kind=KeyDisabled, is_guess=False)
+        if credential.is_key:
+            return invalid_credentials(_BAD_KEY, is_guess=entry.is_guess)
+        if credential.kind == "oauth":
+            return invalid_credentials(_BAD_ACCESS, next_action=_REFRESH, is_guess=entry.is_guess)
+        return invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=entry.is_guess)
 
     def note_scope(self, caller: Caller, scope: str) -> None:
         """Note that a key used a scope: `flush` writes it, once a day in each process."""
@@ -362,6 +373,8 @@ class Authenticator:
             return _CacheEntry(None, is_guess=True)
         if holder.is_revoked or holder.is_expired:
             return _CacheEntry(None, expired=None if holder.is_revoked else holder)
+        if holder.is_disabled:
+            return _CacheEntry(None, is_disabled=True)
         if holder.suspended_for is not None:
             raise AccountSuspended(holder.suspended_for)
         caller = Caller(

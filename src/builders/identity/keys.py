@@ -42,7 +42,7 @@ from builders.identity.records import (
     Preset,
 )
 from builders.identity.store import accounts as account_store, keys as store
-from builders.kit.callers import Actor
+from builders.kit.callers import Actor, require_person
 from builders.kit.db import old_rows
 from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
@@ -263,6 +263,23 @@ async def rotate_key(
     new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before)
     await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.id))
     return new
+
+
+async def enable_key(conn: Conn, *, account_id: UUID, key_id: UUID, actor: Actor) -> ApiKey:
+    """Enable a key that a restore disabled, as a person, and return it. Raise PersonRequired, KeyNotFound."""
+    require_person(actor, account_id=account_id)
+    await enable_keys(conn, account_id=account_id, key_id=key_id, actor=actor)
+    return await get_key(conn, account_id=account_id, key_id=key_id)
+
+
+async def enable_keys(conn: Conn, *, account_id: UUID, key_id: UUID | None, actor: Actor) -> int:
+    """Enable a key that a restore disabled, or all keys of the account; return their number."""
+    accounts.forget_callers(account_id=account_id)
+    enabled = await store.enable_keys(conn, account_id=account_id, key_id=key_id)
+    abouts = [{"key_id": str(each), "label": label} for each, label in enabled]
+    action = AuditAction.API_KEY_ENABLED
+    await accounts.record_audits(conn, account_id=account_id, actor=actor, action=action, abouts=abouts)
+    return len(enabled)
 
 
 async def grant_mail(conn: Conn, *, account_id: UUID, key_ids: Collection[UUID]) -> None:

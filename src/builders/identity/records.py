@@ -76,6 +76,7 @@ class ListedKey:
     expires_at: Annotated[AwareDatetime | None, doc("When the key expires; null: never.")]
     revoked_at: Annotated[datetime | None, doc("When the key was revoked; null while it works.")]
     last_used_at: Annotated[datetime | None, doc("When the key was last used, to within five minutes.")]
+    disabled_at: Annotated[datetime | None, doc("When a restore disabled the key; null: it works.")] = None
     allowed_ips: Annotated[  # in CIDR notation
         Sequence[str] | None, doc("The networks that the key works from; null: any.")
     ] = None
@@ -104,8 +105,9 @@ class ApiKey(ListedKey):
     removed_scopes: Annotated[Sequence[str], HIDDEN] = ()
 
     def is_active(self, now: datetime) -> bool:
-        """Return whether the key is neither revoked nor expired."""
-        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
+        """Return whether the key is neither revoked nor disabled nor expired."""
+        is_stopped = self.revoked_at is not None or self.disabled_at is not None
+        return not is_stopped and (self.expires_at is None or self.expires_at > now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +344,7 @@ class AuditAction(StrEnum):
     API_KEY_MINTED = "api_key.minted"
     API_KEY_ROTATED = "api_key.rotated"
     API_KEY_REVOKED = "api_key.revoked"
+    API_KEY_ENABLED = "api_key.enabled"  # that a restore had disabled
     API_KEY_NARROWED = "api_key.narrowed"  # a person took scopes away
     RECEPTION_SET = "reception.set"  # the mail to a name is received as events
     RECEPTION_ENDED = "reception.ended"

@@ -164,7 +164,8 @@ CREATE TABLE kit_outbox_pending (
 -- Which secret keys have signed and sealed, so that a service with other keys refuses to start.
 CREATE TABLE kit_secret_keys (
     signature bytea PRIMARY KEY, -- by the key, of a constant
-    used_at timestamptz NOT NULL -- as the first key, by the last start
+    used_at timestamptz NOT NULL, -- as the first key, by the last start
+    saved_at timestamptz -- when the operator last saved them; null: never
 );
 
 -- Accounts that the operator has suspended, each with its sandbox account.
@@ -172,6 +173,13 @@ CREATE TABLE kit_suspensions (
     account_id uuid PRIMARY KEY,
     reason text NOT NULL, -- the holder of a credential reads it
     suspended_at timestamptz NOT NULL
+);
+
+-- Each restore of the database from a backup. Until the newest is accepted, the service only reads.
+CREATE TABLE kit_restores (
+    epoch bigint PRIMARY KEY, -- seconds since 1970 when it was restored; a cursor has that of the database it came from
+    target timestamptz, -- the moment to which it was restored; null: the end of the log
+    accepted_at timestamptz
 );
 
 -- A time as the API writes it, for lists that PostgreSQL renders as JSON.

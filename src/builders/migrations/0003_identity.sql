@@ -75,6 +75,7 @@ CREATE TABLE identity_keys (
     expires_at timestamptz, -- when the key ends, also by a rotation
     rotated_at timestamptz, -- a key is rotated once: a second rotation would leave three valid keys
     revoked_at timestamptz,
+    disabled_at timestamptz, -- by the restore of a backup, which may not know its revocation; null: enabled, as are most
     last_used_at timestamptz,
     allowed_ips cidr[] CHECK (cardinality(allowed_ips) BETWEEN 1 AND 50), -- null: any
     reads_mail boolean NOT NULL DEFAULT false, -- a person named it in the rule of a name: the scope mail:read

@@ -16,7 +16,7 @@ from builders.kit.http.deadline import unless_disconnected
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
 from builders.kit.http.heavy_requests import heavy
-from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, PageQuery, PageReply
+from builders.kit.http.pagination import CursorExpired, FeedQuery, JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.pages import Page
@@ -24,7 +24,6 @@ from builders.kit.values import ids
 from builders.kit.values.instants import Instant
 from builders.webhooks import catalog, deliveries, destinations, feed, schemas, simulation
 from builders.webhooks.errors import (
-    CursorExpired,
     DeliveryInFlight,
     DeliveryIsTest,
     DeliveryNotFound,

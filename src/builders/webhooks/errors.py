@@ -1,7 +1,6 @@
 """Errors of webhooks."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from uuid import UUID
 
 from builders.kit.errors import Problem
@@ -82,20 +81,6 @@ class SecretsGone(Problem):
     def __init__(self, copies: Iterable[UUID]) -> None:
         super().__init__("A secret to copy no longer exists.", next_action="Plan again.")
         self.copies = frozenset(copies)  # the destinations that were to get them
-
-
-class CursorExpired(Problem):
-    """Events after the cursor are no longer kept."""
-
-    status, code = 410, "cursor_expired"
-    remedy = "Repeat the request without cursor; reconcile your stored data with the lists of this API."
-
-    def __init__(self, available_since: datetime) -> None:
-        moment = available_since.isoformat().replace("+00:00", "Z")
-        super().__init__(
-            f"The events after this cursor are no longer kept; the oldest kept event is of {moment}.",
-            available_since=moment,
-        )
 
 
 class TooManyWaiters(Problem):

@@ -19,13 +19,13 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher, outbox
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.http.pagination import CursorExpired, JsonPage, PageRequest
 from builders.kit.limits import maximums
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.webhooks import catalog
 from builders.webhooks.deliveries import RETENTION
-from builders.webhooks.errors import CursorExpired, FeedBusy, TooManyWaiters
+from builders.webhooks.errors import FeedBusy, TooManyWaiters
 from builders.webhooks.store import events as store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -117,7 +117,9 @@ async def _read(
     elif state.head > after and (
         state.previous is None or state.previous > after or state.created_at is None or state.created_at < oldest
     ):  # entries after the position were dropped, or are about to be
-        raise CursorExpired(oldest)
+        moment = oldest.isoformat().replace("+00:00", "Z")
+        message = f"The events after this cursor are no longer kept; the oldest kept event is of {moment}."
+        raise CursorExpired(message, available_since=moment)
     row = {"account_id": account_id, "after": begin, "since": since, "limit": limit + 1}
     entries = (
         await store.list_entries_of_names(conn, **row, names=names)

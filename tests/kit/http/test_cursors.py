@@ -70,16 +70,16 @@ def test_a_cursor_is_valid_until_the_old_secret_is_removed() -> None:
 
 def test_a_signature_for_another_purpose_is_no_cursor() -> None:
     for purpose in ("cursor", "link"):
-        forged = urlsafe_b64encode(ring.sign(purpose, b'"catalog"[]') + b"[]").rstrip(b"=").decode()
+        forged = urlsafe_b64encode(ring.sign(purpose, b'"catalog"[0]') + b"[0]").rstrip(b"=").decode()
         with pytest.raises(Invalid) if purpose == "link" else nullcontext():
             assert pagination.decode_cursor(ring, scope="catalog", text=forged) == ()
 
 
 def test_a_long_cursor_is_neither_created_nor_accepted() -> None:
-    longest = pagination.encode_cursor(ring, scope="catalog", values=["x" * 744])
+    longest = pagination.encode_cursor(ring, scope="catalog", values=["x" * 742])
     assert len(longest) == 1024
-    assert pagination.decode_cursor(ring, scope="catalog", text=longest) == ("x" * 744,)
+    assert pagination.decode_cursor(ring, scope="catalog", text=longest) == ("x" * 742,)
     with pytest.raises(ValueError, match="at most 1024"):
-        pagination.encode_cursor(ring, scope="catalog", values=["x" * 745])
+        pagination.encode_cursor(ring, scope="catalog", values=["x" * 743])
     with pytest.raises(Invalid):
         pagination.decode_cursor(ring, scope="catalog", text="A" * 1025)

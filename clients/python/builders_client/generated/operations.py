@@ -328,6 +328,15 @@ _ALL = (
         keyed=True,
     ),
     Operation(
+        "api_keys_enable",
+        "api_keys",
+        "enable",
+        "POST",
+        "/v1/api-keys/{key_id}/enable",
+        scope="keys:write",
+        keyed=True,
+    ),
+    Operation(
         "api_keys_get",
         "api_keys",
         "get",

@@ -28,7 +28,8 @@ from builders.kit.values import ids
 
 COLUMNS = """
     id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at, asked_expires_at,
-    allowed_ips, reads_mail, mandate, client, client_name, scope_uses, removed_scopes
+    allowed_ips, reads_mail, mandate, client, client_name, scope_uses, removed_scopes,
+    disabled_at
 """
 # Those that the key has held, and not used, since a time; `held` is HELD.
 UNUSED_SCOPES = """
@@ -105,6 +106,7 @@ class Holder:
     preset: str
     expires_at: datetime | None
     is_revoked: bool
+    is_disabled: bool
     is_expired: bool
     allowed_ips: Sequence[Network] | None  # None: any
     reads_mail: bool
@@ -115,22 +117,8 @@ class Holder:
 
 def _api_key(*row: Any) -> ApiKey:
     """Return a key from its columns. By position, because column names cost 5 % of a read (script/bench read)."""
-    *first, mandate, client, client_name, scope_uses, removed = row
-    (
-        key_id,
-        label,
-        kind,
-        preset,
-        prefix,
-        last4,
-        created_at,
-        expires_at,
-        revoked_at,
-        used_at,
-        asked,
-        networks,
-        mail,
-    ) = first
+    key_id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, used_at, *others = row
+    asked, networks, mail, mandate, client, client_name, scope_uses, removed, disabled_at = others
     may = None if mandate is None else MANDATE.validate_python(mandate)
     held = scopes.of_mandate(may) if preset is None and may else scopes.PRESET_SCOPES[str(preset)]
     held = [each for each in held if each not in removed]
@@ -153,6 +141,7 @@ def _api_key(*row: Any) -> ApiKey:
         scopes=[*held, scopes.MAIL] if mail else held,
         scope_uses=scope_uses,
         removed_scopes=removed,
+        disabled_at=disabled_at,
     )
 
 
@@ -227,6 +216,7 @@ list_keys = query(f"""
                'id', id, 'label', label, 'key_kind', kind, 'preset', preset, 'prefix', prefix, 'last4', last4,
                'created_at', kit_time(created_at), 'expires_at', kit_time(expires_at),
                'revoked_at', kit_time(revoked_at), 'last_used_at', kit_time(last_used_at),
+               'disabled_at', kit_time(disabled_at),
                'allowed_ips', allowed_ips, 'mandate', mandate,
                'client_name', client_name, 'unused_scopes', {UNUSED_SCOPES}
            ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
@@ -283,6 +273,7 @@ count_active = query("""
 _HOLDER = """
     key.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
            key.preset, key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
+           key.disabled_at IS NOT NULL AS is_disabled,
            coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail,
            key.mandate, key.removed_scopes, suspension.reason AS suspended_for
     FROM identity_keys AS key JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
@@ -325,6 +316,13 @@ async def remove_scopes(conn: Conn, *, account_id: UUID, key_id: UUID, removed: 
     return await (await _cursor(conn).execute(REMOVE_SCOPES, row)).fetchone()
 
 
+# The keys that a restore had disabled, and that still work else; of a null, all.
+enable_keys = query("""
+    UPDATE identity_keys SET disabled_at = NULL
+    WHERE account_id = %(account_id)s AND disabled_at IS NOT NULL AND revoked_at IS NULL
+      AND id = coalesce(%(key_id)s::uuid, id)
+    RETURNING id, label
+""").all(tuple[UUID, str])
 # False if one was recorded since `before`.
 # One of many concurrent statements updates the row.
 note_refusal = query("""

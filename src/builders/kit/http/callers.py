@@ -82,6 +82,13 @@ class KeyExpired(CredentialsInvalid):
     remedy = _MINT
 
 
+class KeyDisabled(CredentialsInvalid):
+    """The API key is disabled since a restore."""
+
+    status, code = 401, "api_key_disabled"
+    remedy = "If the key was not revoked, its holder enables it at /console/keys."
+
+
 class AddressNotAllowed(Problem):
     """The API key does not work from this address."""
 

@@ -22,6 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from builders.kit.callers import Caller
 from builders.kit.db import connections
+from builders.kit.db.restores import Known
+from builders.kit.effects import Effect
 from builders.kit.errors import Invalid, Problem, RequestTimeout
 from builders.kit.http import (
     bodies,
@@ -229,6 +231,8 @@ class CompiledRoute:
         may_repeat = "POST" in methods and idempotency.without_idempotency not in calls
         self.repeatable = self.needs is not None and (may_repeat or idempotency.with_idempotency in calls)
         self.has_head = "GET" in methods and visitors.changes_state not in calls
+        # While nobody has accepted a restored database, only these operations are served.
+        self.only_reads = self.has_head if self.needs is None else self.needs.effect is Effect.READ
         own = next((each for each in calls if isinstance(each, BodyLimit)), None)
         self.form_keeper = next((each for each in calls if isinstance(each, forms.FormKeeper)), None)
         general = PUBLIC_BODY_LIMIT if self.needs is None else None  # None: that of the service
@@ -275,6 +279,9 @@ class CompiledRoute:
     async def respond(self, request: Request) -> Response:
         """Authenticate, count, read and handle the request; commit before returning. Raise RateLimited."""
         caller = None if self.needs is None else await self.needs.caller(request)
+        restores: Known | None = getattr(request.app.state, "restores", None)
+        if restores is not None and not self.only_reads:
+            await restores.require_accepted()
         limiter: RateLimiter | None = request.scope.get(RATE_LIMITER)
         if self.limits is None or limiter is None:
             return await self._serve(request, caller)

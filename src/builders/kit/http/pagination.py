@@ -1,7 +1,7 @@
 """Pages of a list: keyset paging with opaque, signed cursors, so that every page costs the same.
 
 A cursor holds the sort values of the last row of a page and is valid only for its list. It is unpadded base64url
-of a signature and the values as compact JSON.
+of a signature and compact JSON: the epoch of the database (kit/db/restores.py), and the values.
 """
 
 import json
@@ -16,7 +16,8 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from builders.kit.errors import Invalid
+from builders.kit.db.restores import Known
+from builders.kit.errors import Invalid, Problem
 from builders.kit.http.bodies import Reply
 from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
@@ -31,6 +32,16 @@ _SIGNATURE_SIZE = 20  # bytes
 _OF_A_PAGE = {"limit", "cursor", "include_total"}  # parameters that do not change which items the list has
 
 T = TypeVar("T")
+
+
+class CursorExpired(Problem):
+    """The cursor has expired."""
+
+    status, code = 410, "cursor_expired"
+    default_detail = "The service was restored from a backup since: what this cursor follows may not exist."
+    remedy = "Repeat the request without cursor; reconcile your stored data with the lists of this API."
+
+
 # Schemas of the OpenAPI document.
 Cursor = Annotated[str, Field(title="PageCursor")]
 NextCursor = Annotated[str | None, Field(title="NextCursor")]
@@ -131,48 +142,52 @@ _Position = Annotated[
 ]
 
 
-def page_request(request: Request, limit: _Limit = None, cursor: _Cursor = None) -> PageRequest:
+async def page_request(request: Request, limit: _Limit = None, cursor: _Cursor = None) -> PageRequest:
     """Return the page that the query requests. A cursor is valid for its account, path and filters.
 
-    Raise Invalid for a foreign or altered cursor.
+    Raise Invalid for a foreign or altered cursor, CursorExpired.
     """
     others = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in _OF_A_PAGE)
-    return _page(request, limit, cursor, filters=others)
+    return await _page(request, limit, cursor, filters=others)
 
 
-def long_page_request(request: Request, limit: _LongLimit = None, cursor: _Cursor = None) -> PageRequest:
+async def long_page_request(request: Request, limit: _LongLimit = None, cursor: _Cursor = None) -> PageRequest:
     """Return the page that the query requests, for a list that clients read completely (by default MAX_LIMIT).
 
-    Raise Invalid for a foreign or altered cursor.
+    Raise Invalid for a foreign or altered cursor, CursorExpired.
     """
-    return page_request(request, limit or MAX_LIMIT, cursor)
+    return await page_request(request, limit or MAX_LIMIT, cursor)
 
 
-def clamped_request(
+async def clamped_request(
     request: Request, limit: Annotated[int, Query(description=_CLAMPED)] = 200, cursor: _Cursor = None
 ) -> PageRequest:
     """Return the page that the query requests, for a list whose limit has no bounds in the specification.
 
-    Raise Invalid for a foreign or altered cursor.
+    Raise Invalid for a foreign or altered cursor, CursorExpired.
     """
-    return page_request(request, min(max(limit, 1), CLAMPED_MAX), cursor)
+    return await page_request(request, min(max(limit, 1), CLAMPED_MAX), cursor)
 
 
-def feed_request(request: Request, limit: _Limit = None, cursor: _Position = None) -> PageRequest:
+async def feed_request(request: Request, limit: _Limit = None, cursor: _Position = None) -> PageRequest:
     """Return the part of a feed that the query requests; a cursor is a position and is valid with any filters.
 
-    Raise Invalid for a foreign or altered cursor.
+    Raise Invalid for a foreign or altered cursor, CursorExpired.
     """
-    return _page(request, limit, cursor, filters=())
+    return await _page(request, limit, cursor, filters=())
 
 
-def _page(request: Request, limit: int | None, cursor: str | None, *, filters: Sequence[object]) -> PageRequest:
+async def _page(
+    request: Request, limit: int | None, cursor: str | None, *, filters: Sequence[object]
+) -> PageRequest:
     keyring = request.app.state.keyring
+    restores: Known | None = getattr(request.app.state, "restores", None)
+    epoch = 0 if restores is None else (await restores.read()).epoch
     scope = f"{request.scope.get('account_id')} {request.scope['path']} {filters}"
     return PageRequest(
         limit=limit or DEFAULT_LIMIT,
-        after=None if cursor is None else decode_cursor(keyring, scope=scope, text=cursor),
-        seal=partial(encode_cursor, keyring, scope=scope),
+        after=None if cursor is None else decode_cursor(keyring, scope=scope, text=cursor, epoch=epoch),
+        seal=partial(encode_cursor, keyring, scope=scope, epoch=epoch),
     )
 
 
@@ -190,12 +205,12 @@ class Listing(BaseModel, Generic[T]):
     items: Annotated[list[T], Field(description="All items.")]
 
 
-def encode_cursor(keyring: Keyring, values: SortKey, *, scope: str) -> str:
+def encode_cursor(keyring: Keyring, values: SortKey, *, scope: str, epoch: int = 0) -> str:
     """Return the cursor after the row with these sort values; `scope` names the list, its filters and its owner.
 
     Raise ValueError when the cursor would be longer than `decode_cursor` accepts.
     """
-    body = json.dumps(list(values), separators=(",", ":")).encode()
+    body = json.dumps([epoch, *values], separators=(",", ":")).encode()
     signature = keyring.sign(_CURSOR_PURPOSE, json.dumps(scope).encode() + body)
     text = urlsafe_b64encode(signature + body).rstrip(b"=").decode("ascii")
     if len(text) > MAX_CURSOR_LENGTH:
@@ -203,8 +218,11 @@ def encode_cursor(keyring: Keyring, values: SortKey, *, scope: str) -> str:
     return text
 
 
-def decode_cursor(keyring: Keyring, *, scope: str, text: str) -> tuple[str | int | None, ...]:
-    """Return the values that `encode_cursor` wrote for this scope. Raise Invalid for any other text."""
+def decode_cursor(keyring: Keyring, *, scope: str, text: str, epoch: int = 0) -> tuple[str | int | None, ...]:
+    """Return the values that `encode_cursor` wrote for this scope and epoch.
+
+    Raise CursorExpired for another epoch, and Invalid for any other text.
+    """
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4)) if len(text) <= MAX_CURSOR_LENGTH else b""
     except ValueError:
@@ -215,4 +233,7 @@ def decode_cursor(keyring: Keyring, *, scope: str, text: str) -> tuple[str | int
     if not is_spelled or not keyring.verify(_CURSOR_PURPOSE, json.dumps(scope).encode() + body, signature):
         message = "The cursor does not belong to this list; start again without it."
         raise Invalid(("query", "cursor"), message, "cursor_invalid")
-    return tuple(json.loads(body))
+    found, *values = json.loads(body)
+    if found != epoch:
+        raise CursorExpired
+    return tuple(values)

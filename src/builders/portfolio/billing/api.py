@@ -173,8 +173,8 @@ async def import_billing_charges(
 
     Send JSON, or a CSV file or workbook as the body with the options in the query. For registrars whose API has
     no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each. Up to 10,000 rows and as many
-    charges, one for each domain of a row; up to 500 columns, which are the different members of all rows.
-    A repeated import of the same file has no effect. An invalid row does not affect the others.
+    charges, one for each domain of a row; up to 500 columns.
+    A repeated import has no effect. An invalid row does not affect the others.
     """
     account_id, query = access.portfolio_id, options.given()
     body = body.with_query(await saved_formats.expand(database, account_id=account_id, body=body, query=query))
@@ -215,11 +215,9 @@ async def sync_billing_charges(
 ) -> replies.BillingRun:
     """Fetch the charges of registrars since the last sync, match them with the portfolio, and book them.
 
-    A separate job reads each connection, so a failing, slow or rate-limited connection does not affect the others.
-    A charge that is fetched again is not recorded again. A registrar whose API has no billing is `unsupported`:
-    `template_path` has a CSV file to fill in. The reply is the state of the run after `wait` seconds; `GET
-    /v1/portfolio/registrars/runs/{run_id}` reads it later. After the first sync, charges are fetched with each
-    scheduled sync of the domains.
+    A connection that fails does not affect the others. A charge is recorded once. A registrar whose API has no
+    billing is `unsupported`: `template_path` has a CSV file to fill in. The reply is the run after `wait` seconds;
+    `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. Then each scheduled sync fetches charges.
     """
     wanted = body or schemas.BillingSync()
     synced = await charge_sync.sync_providers(

@@ -96,8 +96,8 @@ async def import_portfolio(
     Send JSON, or a CSV file or workbook as the body: up to 50 MB and 100,000 rows. An invalid row is listed
     with its line, column and reason, and does not affect the others. The request imports up to 2,000 rows and 1
     MB. A job imports a larger source: its `state` is `queued`, and `GET /v1/portfolio/imports/{import_id}` has its
-    progress and results. A repeated import of the same source has no effect. An import can be undone for 24
-    hours. It publishes `portfolio.import.completed`, and no events for single domains.
+    progress and results. A repeated import has no effect. An import can be undone for 24
+    hours. It publishes `portfolio.import.completed` only.
     """
     account_id = access.portfolio_id
     query = await saved_formats.expand(pool, account_id=account_id, body=body, query=options.given())

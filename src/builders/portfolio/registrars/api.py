@@ -184,7 +184,7 @@ async def import_registrar_inventory(
     Send JSON with a CSV file as text, rows, or names. Or send a CSV file or workbook as the body, with
     `provider` and the other options in the query. It has up to 10 MB and 10,000 rows. An invalid row does not
     affect the others. Domains of the portfolio are updated as by a sync: the expiry and auto-renew get the values
-    of the list, and unknown fields are set. A repeated import of the same list has no effect.
+    of the list, and unknown fields are set. A repeated import has no effect.
     `manual:NAME` is the provider of a registrar without an API; its first import creates the connection.
     """
     query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
@@ -217,13 +217,12 @@ async def sync_registrars(
 ) -> replies.RegistrarRun:
     """Update the inventory and the portfolio from the registrars.
 
-    A separate job lists each connection, so a failing, slow or rate-limited connection does not affect the others.
-    The expiry and auto-renew of portfolio domains get the registrar's values; other fields are set where they are
-    unknown. A value that is not reported overwrites none. No domain is added or removed. If a complete listing
-    lacks more than a tenth and at least ten of a connection's domains, they are held back as `suspicious_drop`
-    until the next one lacks them too. The reply is the state of the run after `wait` seconds; `GET
-    /v1/portfolio/registrars/runs/{run_id}` reads it later. A connection in another run is skipped; if all
-    connections are, the reply is that run.
+    A connection that fails does not affect the others. The expiry and auto-renew of portfolio domains get the
+    registrar's values; other fields are set where they are unknown. A value that is not reported overwrites none.
+    No domain is added or removed. If a complete listing lacks more than a tenth and at least ten of a connection's
+    domains, they are held back as `suspicious_drop` until the next one lacks them too. The reply is the run after
+    `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. A connection in another run is
+    skipped; if all are, the reply is that run.
     """
     async with database.transaction() as conn:
         run = await inventory_sync.refresh_inventory(

@@ -152,6 +152,7 @@ class AsyncAccount:
             "api_key.minted",
             "api_key.rotated",
             "api_key.revoked",
+            "api_key.enabled",
             "api_key.narrowed",
             "reception.set",
             "reception.ended",

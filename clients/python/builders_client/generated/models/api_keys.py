@@ -48,6 +48,8 @@ class ApiKeyCreated(Model):
     """When the key was revoked; null while it works."""
     last_used_at: AwareDatetime | None
     """When the key was last used, to within five minutes."""
+    disabled_at: AwareDatetime | None
+    """When a restore disabled the key; null: it works."""
     allowed_ips: list[str] | None
     """The networks that the key works from; null: any."""
     mandate: Mandate | None
@@ -87,6 +89,8 @@ class ApiKeyItem(Model):
     """When the key was revoked; null while it works."""
     last_used_at: AwareDatetime | None
     """When the key was last used, to within five minutes."""
+    disabled_at: AwareDatetime | None
+    """When a restore disabled the key; null: it works."""
     allowed_ips: list[str] | None
     """The networks that the key works from; null: any."""
     mandate: Mandate | None
@@ -129,6 +133,8 @@ class ApiKeyReply(Model):
     """When the key was revoked; null while it works."""
     last_used_at: AwareDatetime | None
     """When the key was last used, to within five minutes."""
+    disabled_at: AwareDatetime | None
+    """When a restore disabled the key; null: it works."""
     allowed_ips: list[str] | None
     """The networks that the key works from; null: any."""
     mandate: Mandate | None

@@ -334,6 +334,8 @@ class ConnectionItem(Model):
     """When the key was revoked; null while it works."""
     last_used_at: AwareDatetime | None
     """When the key was last used, to within five minutes."""
+    disabled_at: AwareDatetime | None
+    """When a restore disabled the key; null: it works."""
     allowed_ips: list[str] | None
     """The networks that the key works from; null: any."""
     mandate: Mandate | None
@@ -380,6 +382,8 @@ class DeviceKey(Model):
     """When the key was revoked; null while it works."""
     last_used_at: AwareDatetime | None
     """When the key was last used, to within five minutes."""
+    disabled_at: AwareDatetime | None
+    """When a restore disabled the key; null: it works."""
     allowed_ips: list[str] | None
     """The networks that the key works from; null: any."""
     mandate: Mandate | None

@@ -150,6 +150,7 @@ class Account:
             "api_key.minted",
             "api_key.rotated",
             "api_key.revoked",
+            "api_key.enabled",
             "api_key.narrowed",
             "reception.set",
             "reception.ended",

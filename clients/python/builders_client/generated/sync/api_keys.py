@@ -34,6 +34,21 @@ class ApiKeys:
         """
         return self._client.send("api_keys_create", ApiKeyCreated, body=body)
 
+    def enable(
+        self,
+        key_id: str,
+    ) -> ApiKeyReply:
+        """Enable an API key that a restore disabled.
+
+        Requires the scope `keys:write`.
+
+        Errors: `api_key_not_found`.
+
+        Args:
+            key_id: Identifier of the API key; not the secret.
+        """
+        return self._client.send("api_keys_enable", ApiKeyReply, path={"key_id": key_id})
+
     def get(
         self,
         key_id: str,
@@ -113,8 +128,7 @@ class ApiKeys:
         """Stop all machines: revoke all keys and connections, live and test, as a person who has signed in.
 
         Promotions that wait for an approval end, and no key starts one after the answer. `items` are the keys
-        that worked until then. Every process refuses them within a second. No key can exhaust the limits that
-        this request counts on.
+        that worked until then. Every process refuses them within a second.
 
         Requires the scope `keys:write`.
         """

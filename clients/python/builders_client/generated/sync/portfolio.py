@@ -881,8 +881,8 @@ class Portfolio:
 
         Send JSON, or a CSV file or workbook as the body with the options in the query. For registrars whose API
         has no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each. Up to 10,000 rows
-        and as many charges, one for each domain of a row; up to 500 columns, which are the different members of
-        all rows. A repeated import of the same file has no effect. An invalid row does not affect the others.
+        and as many charges, one for each domain of a row; up to 500 columns. A repeated import has no effect.
+        An invalid row does not affect the others.
 
         Requires the scope `registrars:write`.
 
@@ -903,9 +903,8 @@ class Portfolio:
         Send JSON, or a CSV file or workbook as the body: up to 50 MB and 100,000 rows. An invalid row is listed
         with its line, column and reason, and does not affect the others. The request imports up to 2,000 rows
         and 1 MB. A job imports a larger source: its `state` is `queued`, and `GET
-        /v1/portfolio/imports/{import_id}` has its progress and results. A repeated import of the same source
-        has no effect. An import can be undone for 24 hours. It publishes `portfolio.import.completed`, and no
-        events for single domains.
+        /v1/portfolio/imports/{import_id}` has its progress and results. A repeated import has no effect. An
+        import can be undone for 24 hours. It publishes `portfolio.import.completed` only.
 
         Requires the scope `portfolio:write`.
 
@@ -931,8 +930,8 @@ class Portfolio:
         Send JSON with a CSV file as text, rows, or names. Or send a CSV file or workbook as the body, with
         `provider` and the other options in the query. It has up to 10 MB and 10,000 rows. An invalid row does
         not affect the others. Domains of the portfolio are updated as by a sync: the expiry and auto-renew get
-        the values of the list, and unknown fields are set. A repeated import of the same list has no effect.
-        `manual:NAME` is the provider of a registrar without an API; its first import creates the connection.
+        the values of the list, and unknown fields are set. A repeated import has no effect. `manual:NAME` is
+        the provider of a registrar without an API; its first import creates the connection.
 
         Requires the scope `registrars:write`.
 
@@ -1784,11 +1783,10 @@ class Portfolio:
     ) -> BillingRun:
         """Fetch the charges of registrars since the last sync, match them with the portfolio, and book them.
 
-        A separate job reads each connection, so a failing, slow or rate-limited connection does not affect the
-        others. A charge that is fetched again is not recorded again. A registrar whose API has no billing is
-        `unsupported`: `template_path` has a CSV file to fill in. The reply is the state of the run after `wait`
-        seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. After the first sync, charges are
-        fetched with each scheduled sync of the domains.
+        A connection that fails does not affect the others. A charge is recorded once. A registrar whose API has
+        no billing is `unsupported`: `template_path` has a CSV file to fill in. The reply is the run after
+        `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. Then each scheduled sync
+        fetches charges.
 
         Requires the scope `registrars:write`.
 
@@ -1809,13 +1807,12 @@ class Portfolio:
     ) -> RegistrarRun:
         """Update the inventory and the portfolio from the registrars.
 
-        A separate job lists each connection, so a failing, slow or rate-limited connection does not affect the
-        others. The expiry and auto-renew of portfolio domains get the registrar's values; other fields are set
-        where they are unknown. A value that is not reported overwrites none. No domain is added or removed. If
-        a complete listing lacks more than a tenth and at least ten of a connection's domains, they are held
-        back as `suspicious_drop` until the next one lacks them too. The reply is the state of the run after
-        `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. A connection in another run
-        is skipped; if all connections are, the reply is that run.
+        A connection that fails does not affect the others. The expiry and auto-renew of portfolio domains get
+        the registrar's values; other fields are set where they are unknown. A value that is not reported
+        overwrites none. No domain is added or removed. If a complete listing lacks more than a tenth and at
+        least ten of a connection's domains, they are held back as `suspicious_drop` until the next one lacks
+        them too. The reply is the run after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads
+        it later. A connection in another run is skipped; if all are, the reply is that run.
 
         Requires the scope `registrars:write`.
 

@@ -1,0 +1,1 @@
+"""Backups of the database and the files beside it, sealed; and what a restored database waits for."""

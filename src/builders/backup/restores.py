@@ -1,0 +1,61 @@
+"""The state of a restored database: what is ended before anything starts, and its acceptance."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from builders.backup import store
+from builders.backup.records import Opened
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock, ids
+
+_NUMBER = re.compile(r"(INV-\d{4})-(\d{6,18})")
+
+
+def read_number(text: str) -> tuple[str, int]:
+    """Return the series and the counter of an invoice number. Raise ValueError."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError("An invoice number has the form INV-2026-000123.")
+    return match[1], int(match[2])
+
+
+async def begin(
+    conn: Conn, *, target: datetime | None, keeps_keys: bool, last_invoice: str | None
+) -> Mapping[str, int]:
+    """Let the service only read, and end what may have been ended after the backup; return how many of each.
+
+    Sessions, codes, requests of devices, connections and approvals end, keys are disabled unless `keeps_keys`, and
+    mandates have no budget for 30 days. The next invoice follows the last one that was given. Cursors get a new
+    epoch. Repeatable. Raise ValueError for what is no number of an invoice.
+    """
+    now = clock.now()
+    series = None if last_invoice is None else read_number(last_invoice)
+    await store.record_restore(conn, epoch=int(now.timestamp()), target=target)
+    ended = {
+        "sessions": await store.end_sessions(conn, now=now),
+        "sign-in codes": await store.end_sign_ins(conn, now=now),
+        "login-as grants": await store.end_grants(conn, now=now),
+        "requests of devices": await store.end_devices(conn, now=now),
+        "authorization codes": await store.end_codes(conn, now=now),
+        "authorization requests": await store.end_requests(conn, now=now),
+        "connections": await store.end_connections(conn, now=now),
+        "approvals": await store.end_approvals(conn, now=now),
+        "proposed approval policies": await store.end_proposals(conn, now=now),
+    }
+    if not keeps_keys:
+        ended["keys, until they are enabled"] = await store.disable_keys(conn, now=now)
+    ended["budgets of mandates"] = await store.spend_mandates(conn, subject=ids.new(), now=now)
+    if series is not None:
+        await store.skip_numbers(conn, series=series[0], last=series[1])
+    return ended
+
+
+async def count_open(conn: Conn) -> Opened:
+    """Return how much goes on when the restore is accepted."""
+    return await store.count_open(conn, now=clock.now())
+
+
+async def accept(conn: Conn) -> bool:
+    """Let the service send and change again; return False if it did."""
+    return await store.accept(conn, now=clock.now())

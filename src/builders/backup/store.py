@@ -1,0 +1,62 @@
+"""SQL of restores. What was ended or spent after a backup is not in it, so all that could be is ended or spent."""
+
+from builders.backup.records import Opened
+from builders.kit.db.queries import query
+
+record_restore = query("""
+    INSERT INTO kit_restores (epoch, target) VALUES (%(epoch)s, %(target)s)
+    ON CONFLICT (epoch) DO UPDATE SET target = excluded.target, accepted_at = NULL
+""").run()
+accept = query("UPDATE kit_restores SET accepted_at = %(now)s WHERE accepted_at IS NULL").changes()
+end_sessions = query("""
+    UPDATE identity_sessions SET ended_at = %(now)s WHERE ended_at IS NULL AND expires_at > %(now)s
+""").count()
+end_sign_ins = query("UPDATE identity_sign_ins SET ended_at = %(now)s WHERE ended_at IS NULL").count()
+end_grants = query("""
+    UPDATE identity_grants SET revoked_at = %(now)s WHERE redeemed_at IS NULL AND revoked_at IS NULL
+""").count()
+end_devices = query("DELETE FROM identity_devices_requests WHERE expires_at > %(now)s OR mintings > 0").count()
+end_codes = query("DELETE FROM identity_oauth_codes WHERE expires_at > %(now)s").count()
+end_requests = query("DELETE FROM identity_oauth_requests WHERE expires_at > %(now)s").count()
+# A connection is a key without a secret.
+end_connections = query("""
+    UPDATE identity_keys SET revoked_at = %(now)s WHERE digest IS NULL AND revoked_at IS NULL
+""").count()
+end_approvals = query("UPDATE plans_approval_decisions SET ended_at = %(now)s WHERE ended_at IS NULL").count()
+end_proposals = query("DELETE FROM plans_approval_proposals WHERE expires_at > %(now)s").count()
+disable_keys = query("""
+    UPDATE identity_keys SET disabled_at = %(now)s
+    WHERE digest IS NOT NULL AND revoked_at IS NULL AND disabled_at IS NULL
+      AND (expires_at IS NULL OR expires_at > %(now)s)
+""").count()
+# What machines may cost and delete in 30 days counts as used: each currency of a mandate, and its deletions.
+spend_mandates = query("""
+    INSERT INTO identity_mandate_uses (account_id, client, subject, unit, amount, used_at)
+    SELECT key.account_id, key.client, %(subject)s, allowed.unit, max(allowed.amount), %(now)s
+    FROM identity_keys AS key CROSS JOIN LATERAL (
+        SELECT each ->> 'currency' AS unit, (each ->> 'amount')::numeric AS amount
+        FROM jsonb_array_elements(key.mandate -> 'max_total_per_30_days') AS each
+        UNION ALL SELECT 'deletes', (key.mandate ->> 'deletes_per_30_days')::numeric
+    ) AS allowed
+    WHERE key.mandate IS NOT NULL AND allowed.amount > 0
+    GROUP BY key.account_id, key.client, allowed.unit
+    ON CONFLICT (account_id, client, subject, unit) DO NOTHING
+""").count()
+# The next number follows, also if the series did not exist.
+skip_numbers = query("""
+    INSERT INTO invoices_series AS own (series, last) VALUES (%(series)s, %(last)s)
+    ON CONFLICT (series) DO UPDATE SET last = greatest(own.last, excluded.last)
+""").run()
+# What goes on when the restore is accepted.
+count_open = query("""
+    SELECT
+        (SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')) AS jobs,
+        (SELECT count(*) FROM kit_outbox_pending) AS events,
+        (SELECT count(*) FROM webhooks_due) AS deliveries,
+        (SELECT count(*) FROM mail_messages WHERE next_try_at IS NOT NULL) AS emails,
+        (SELECT count(*) FROM plans_promotions WHERE status IN ('waiting', 'running')) AS promotions,
+        (SELECT count(*) FROM aliases WHERE renews_at <= %(now)s AND status IN ('active', 'disabled')) AS renewals,
+        (SELECT count(*) FROM invoices_invoices WHERE status = 'open') AS invoices,
+        (SELECT count(*) FROM erasure_requests WHERE due_at IS NOT NULL) AS erasures,
+        (SELECT count(*) FROM identity_keys WHERE disabled_at IS NOT NULL AND revoked_at IS NULL) AS disabled_keys
+""").only(Opened)
