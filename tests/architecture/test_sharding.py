@@ -35,7 +35,8 @@ VIEWS: set[str] = set()
 FUNCTIONS = Functions(volatile={("nextval", 1)}, changing={("nextval", 1), ("to_char", 1)})
 TABLES = ["mail_sent", "mail_optouts", "mail_parts", "procrastinate_jobs", "identity_accounts"]
 FAN_OUT = Path(__file__).with_name("fan_out.toml")
-AT_MOST = 49  # statements that touch all shards; nine of them run when a backup is restored
+AT_MOST = 40  # statements that touch all shards
+ONE_SERVER = "builders/backup/"  # restores the embedded database, which is never distributed
 Rule = Callable[[Statement], Iterator[str]]
 
 
@@ -69,7 +70,8 @@ def test_a_sharded_database_accepts_statements(conn: psycopg.Connection, codebas
 def test_what_touches_all_shards_is_listed(conn: psycopg.Connection, codebase: list[Source]) -> None:
     tables = [table.name for table in tenancy.read(conn)]
     sent = [statement for file in codebase for statement in statements(file)]
-    found = {each.place.removeprefix("builders/") for each in sent if sharding.is_scattered(each, tables)}
+    spread = [each for each in sent if not each.place.startswith(ONE_SERVER)]
+    found = {each.place.removeprefix("builders/") for each in spread if sharding.is_scattered(each, tables)}
     listed = [place for places in tomllib.loads(FAN_OUT.read_text()).values() for place in places]
     assert sorted(found ^ set(listed)) == []
     assert len(listed) <= AT_MOST
