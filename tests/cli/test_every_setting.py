@@ -18,6 +18,7 @@ WRONG: Mapping[str, Sequence[str]] = {
     "database_url": ["mysql://db.example/builders", "postgresql://127.0.0.1:1/builders"],
     "database_pooled": ["perhaps", "true"],  # without the URL past the pooler
     "database_direct_url": ["db.example", "postgresql://127.0.0.1:1/builders"],
+    "backup_to": [],  # a folder that a backup creates
     "limits": ["0", "on"],
     "trusted_proxies": ["proxy", "10.0.0.0/40"],
     "host": ["300.0.0.1", "no.such.host.invalid"],

@@ -1,6 +1,8 @@
 """Records of backups and restores."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,3 +18,24 @@ class Opened:
     invoices: int
     erasures: int  # that wait for their day
     disabled_keys: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A file of a backup."""
+
+    size: int  # bytes
+    sha256: str  # of the sealed file, in hex digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """A complete backup, as `backup.json` beside its files says; nothing of it is secret."""
+
+    id: str  # its time: 20261127T040000Z
+    system_id: str  # of the database system (pg_control)
+    timeline: int
+    made_at: datetime
+    postgresql: int  # major version
+    release: str
+    parts: Mapping[str, Part]

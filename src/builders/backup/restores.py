@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
+import psycopg
+
 from builders.backup import store
 from builders.backup.records import Opened
 from builders.kit.db.connections import Conn
@@ -18,6 +20,12 @@ def read_number(text: str) -> tuple[str, int]:
     if match is None:
         raise ValueError("An invoice number has the form INV-2026-000123.")
     return match[1], int(match[2])
+
+
+async def get_system(conninfo: str) -> tuple[str, int]:
+    """Return the identity of the database system, and the timeline of its log. Raise as psycopg does."""
+    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+        return await store.get_system(conn)
 
 
 async def begin(

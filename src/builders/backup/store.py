@@ -60,3 +60,7 @@ count_open = query("""
         (SELECT count(*) FROM erasure_requests WHERE due_at IS NOT NULL) AS erasures,
         (SELECT count(*) FROM identity_keys WHERE disabled_at IS NOT NULL AND revoked_at IS NULL) AS disabled_keys
 """).only(Opened)
+# The identity of the database system, and the timeline of its log.
+get_system = query("""
+    SELECT system_identifier::text, timeline_id FROM pg_control_system(), pg_control_checkpoint()
+""").only(tuple[str, int])

@@ -5,10 +5,12 @@ import os
 from dataclasses import asdict
 from datetime import date, timedelta
 from functools import partial
+from pathlib import Path
 
 import click
 import psycopg
 
+from builders.backup import folders
 from builders.cli import (
     address,
     doctor,
@@ -47,6 +49,7 @@ from builders.portfolio.registrars import credentials
 from builders.webhooks import signatures
 
 MAX_SHOWN = 3  # partitions in a message
+BACKUP_WITHIN = timedelta(hours=26)  # of the newest: a day, and the time that it takes
 MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank pauses for up to five days
 
 
@@ -152,6 +155,7 @@ def doctor_command(*, production: bool, as_json: bool) -> None:
             *(production_checks.list_data_checks(settings) if production else []),
         ],
     )
+    findings += [] if settings.backup_to is None else [_check_backups(settings.backup_to)]
     findings += node_checks.run_checks(settings)
     findings += setting_files.run_checks(settings)
     findings += listener_checks.run_checks(settings, address.load_parts(settings))
@@ -176,7 +180,18 @@ def _check_keys(conninfo: str, *, settings: Settings) -> Finding:
     except (OSError, ValueError) as error:
         action = "Correct BUILDERS_SECRET_KEYS, or the file secret_keys in BUILDERS_DATA_DIR."
         return Finding(check=check, ok=False, detail=f"They cannot be read: {error}", next_action=action)
-    return Finding(check=check, ok=True, detail="No other keys have sealed data in this database.")
+    saved = known_keys.find_saved(conninfo)
+    when = f" `builders backup create --keys` saved them at {saved:%Y-%m-%d %H:%M}Z." if saved else ""
+    return Finding(check=check, ok=True, detail=f"No other keys have sealed data in this database.{when}")
+
+
+def _check_backups(folder: Path) -> Finding:
+    """Check that there is a backup of the last day, and say when it was made."""
+    found = folders.list_backups(folder)
+    last = f"The last backup is of {found[0].made_at:%Y-%m-%d %H:%M}Z." if found else f"There is none in {folder}."
+    is_new = bool(found) and clock.now() - found[0].made_at < BACKUP_WITHIN
+    action = None if is_new else "Run `builders backup create` each day, by a timer."
+    return Finding(check="backup", ok=is_new, detail=last, next_action=action)
 
 
 def _check_partitions(conninfo: str) -> Finding:

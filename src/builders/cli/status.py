@@ -5,11 +5,13 @@ import os
 import platform
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import click
 import psycopg
 
+from builders.backup import folders
 from builders.cli import address
 from builders.cli.address import with_address
 from builders.cli.commands import counted, json_option, show, table
@@ -37,7 +39,7 @@ class Status:
     lanes: Sequence[Lane]
     connections: int
     max_connections: int
-    last_backup: None = None  # backups are made by other programs, and none is recorded
+    last_backup: datetime | None = None  # in BUILDERS_BACKUP_TO; those of other programs are not recorded
 
     @property
     def is_well(self) -> bool:
@@ -58,6 +60,8 @@ def status_command(*, as_json: bool) -> None:
         if len(pending) >= len(migrations.list_migrations()):
             fail("The database is empty. Start the service by `builders serve`.")
         found = on_database(settings, lambda conninfo: _read(conninfo, pending, address.load_parts(given)))
+    if given.backup_to is not None and (backups := folders.list_backups(given.backup_to)):
+        found = replace(found, last_backup=backups[0].made_at)
     show({**_members(found), "is_well": found.is_well}, as_json=as_json, text=_describe(found))
     if not found.is_well:
         raise SystemExit(1)
@@ -104,7 +108,7 @@ def _describe(found: Status) -> str:
             f"migrations   {counted(len(found.pending_migrations), 'migration')} pending",
             f"processes    {', '.join(processes) or 'no `builders serve` runs with this data folder'}",
             f"workers      {found.lanes_served // 3} respond; {worker}",
-            "last backup  not recorded",
+            f"last backup  {_age(found.last_backup) if found.last_backup else 'not recorded'}",
             "",
             table(("LANE", "WAITING", "LATER", "RUNNING", "FAILED", "OLDEST"), rows, empty="No jobs."),
         )

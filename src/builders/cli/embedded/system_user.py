@@ -61,6 +61,22 @@ class SystemUser:
                 "another user, start the service as a normal user, or set BUILDERS_DATABASE_URL."
             ) from error
 
+    def open(
+        self, *command: str | Path, stdin: int = subprocess.DEVNULL, stdout: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[bytes]:
+        """Start a program as this user whose input or output is a pipe."""
+        return subprocess.Popen(  # noqa: S603 - no shell; the programs are constants
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            cwd="/",
+            env=ENVIRONMENT,
+            start_new_session=True,
+            user=self.uid if self.must_switch else None,
+            group=self.gid if self.must_switch else None,
+            extra_groups=[] if self.must_switch else None,
+        )
+
     def shell(self, script: str, *words: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
         """Run a shell script as this user with umask 077; `words` are its arguments $1, $2 and so on."""
         return self.run("/bin/sh", "-c", f"umask 077\n{script}", "sh", *words, text=text)

@@ -4,6 +4,8 @@ A start with a lost or foreign file of keys would make new ones, and find out ab
 is needed.
 """
 
+from datetime import datetime
+
 import psycopg
 
 from builders.kit.process.secret_keys import Keyring
@@ -16,6 +18,8 @@ RECORD = """
     INSERT INTO kit_secret_keys (signature, used_at) VALUES (%s, %s)
     ON CONFLICT (signature) DO UPDATE SET used_at = excluded.used_at
 """
+FIND_SAVED = "SELECT saved_at FROM kit_secret_keys ORDER BY used_at DESC, signature LIMIT 1"
+NOTE_SAVED = "UPDATE kit_secret_keys SET saved_at = %s WHERE signature = %s"
 FORGET = "DELETE FROM kit_secret_keys"
 ACTION = (
     "Restore the file secret_keys in BUILDERS_DATA_DIR, or set BUILDERS_SECRET_KEYS as before. If the keys are "
@@ -46,6 +50,19 @@ def record(conninfo: str, *, keyring: Keyring, replaces: bool = False) -> None:
             conn.execute(FORGET)
         _check(conn, keyring)
         conn.execute(RECORD, [keyring.sign(PURPOSE, CONTENT), clock.now()])
+
+
+def note_saved(conninfo: str, *, keyring: Keyring) -> None:
+    """Note that the first key was saved."""
+    with psycopg.connect(conninfo) as conn:
+        conn.execute(NOTE_SAVED, [clock.now(), keyring.sign(PURPOSE, CONTENT)])
+
+
+def find_saved(conninfo: str) -> datetime | None:
+    """Return when the key that was the first at the last start was saved; None: never."""
+    with psycopg.connect(conninfo) as conn:
+        found = conn.execute(FIND_SAVED).fetchone()
+    return None if found is None else found[0]
 
 
 def _check(conn: psycopg.Connection, keyring: Keyring | None) -> None:

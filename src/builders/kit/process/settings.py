@@ -86,6 +86,9 @@ class Settings(BaseSettings):
         description="URL of the same database past the pooler, for migrations, LISTEN and the look-up server. "
         "Required with BUILDERS_DATABASE_POOLED. Unset: BUILDERS_DATABASE_URL.",
     )
+    backup_to: Path | None = Field(
+        None, description="Folder of the sealed backups, on another disk or machine. Unset: none are made."
+    )
     limits: float | None = Field(
         1.0,
         ge=0.001,

@@ -1,0 +1,91 @@
+"""Streams that are compressed and sealed to a public key (the age format), with no copy on the disk in between.
+
+The machine has the public key only: with all its files no backup can be opened.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Callable
+from typing import Protocol
+
+import pyrage  # type: ignore[import-untyped] # it has no types
+from pyrage import x25519
+
+CHUNK = 1 << 18  # bytes
+_GZIP = 31  # wbits of zlib
+
+
+class Reader(Protocol):
+    """Something to read from."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return up to so many bytes; none at the end."""
+
+
+class Unreadable(Exception):
+    """The file is damaged, or sealed to another key."""
+
+
+def make_key() -> tuple[str, str]:
+    """Return a new private key, and its public one."""
+    identity = x25519.Identity.generate()
+    return str(identity), str(identity.to_public())
+
+
+class _Compressed:
+    """Reads another stream, compressed."""
+
+    def __init__(self, source: Reader) -> None:
+        self._source, self._zip = source, zlib.compressobj(1, zlib.DEFLATED, _GZIP)
+        self._left, self._is_over = b"", False
+
+    def read(self, size: int = CHUNK) -> bytes:
+        """Return up to so many bytes."""
+        while len(self._left) < size and not self._is_over:
+            part = self._source.read(CHUNK)
+            self._is_over = not part
+            self._left += self._zip.compress(part) if part else self._zip.flush()
+        found, self._left = self._left[:size], self._left[size:]
+        return found
+
+
+class _Writer:
+    """Passes what is written on."""
+
+    def __init__(self, write: Callable[[bytes], object], end: Callable[[], object] = lambda: None) -> None:
+        self._write, self.end = write, end
+
+    def write(self, part: bytes) -> int:
+        """Pass a part on."""
+        self._write(bytes(part))
+        return len(part)
+
+    def flush(self) -> None:
+        """Do nothing: the end is told apart."""
+
+
+def seal(source: Reader, write: Callable[[bytes], object], *, public_key: str) -> tuple[int, str]:
+    """Compress and seal a stream; return how many bytes were written, and their SHA-256 in hex digits."""
+    digest, size = hashlib.sha256(), 0
+
+    def count(part: bytes) -> None:
+        nonlocal size
+        write(part)
+        digest.update(part)
+        size += len(part)
+
+    pyrage.encrypt_io(_Compressed(source), _Writer(count), [x25519.Recipient.from_str(public_key)])
+    return size, digest.hexdigest()
+
+
+def unseal(source: Reader, write: Callable[[bytes], object], *, private_key: str) -> None:
+    """Write the content of a sealed stream. Raise Unreadable; what was written before is then worth nothing."""
+    unzip = zlib.decompressobj(_GZIP)
+    try:
+        identity = x25519.Identity.from_str(private_key.strip())
+        pyrage.decrypt_io(source, _Writer(lambda part: write(unzip.decompress(part))), [identity])
+        write(unzip.flush())
+    except (pyrage.DecryptError, pyrage.IdentityError, zlib.error) as error:
+        raise Unreadable(f"It cannot be opened: {error}.") from None
+    if not unzip.eof:
+        raise Unreadable("It ends too early.")

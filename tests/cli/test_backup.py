@@ -1,0 +1,173 @@
+"""Backups of an embedded database, sealed, and restores into another data folder."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EMAIL = "ada@shop.example"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A data folder, and the folder of backups."""
+
+    data: Path
+    to: Path
+
+    def run(self, *words: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command; `key` is what descriptor 3 has."""
+        command = [sys.executable, "-P", "-m", "builders", *words]
+        environment = {**os.environ, "BUILDERS_DATA_DIR": str(self.data), "BUILDERS_BACKUP_TO": str(self.to)}
+        if key is None:
+            return subprocess.run(command, env=environment, text=True, capture_output=True, check=False)
+        reading, writing = os.pipe()
+        os.write(writing, key.encode())
+        os.close(writing)
+        try:
+            return subprocess.run(
+                [*command, "--key-fd", str(reading)],
+                env=environment,
+                pass_fds=[reading],
+                text=True,
+                capture_output=True,
+                check=False,
+            )
+        finally:
+            os.close(reading)
+
+    def read(self, *words: str, key: str | None = None) -> Any:
+        done = self.run(*words, "--json", key=key)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return json.loads(done.stdout)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A machine with a backup."""
+
+    machine: Machine
+    private: str
+    backup: Any
+    erased: str  # the id of an account that was erased after the backup
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="builders-test-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def saved(folder: Path) -> Saved:
+    machine = Machine(folder / "data", folder / "backups")
+    account = machine.read("accounts", "create", "--email", EMAIL)
+    other = machine.read("accounts", "create", "--email", f"x{EMAIL}")
+    machine.read("keys", "create", "--account", EMAIL, "--kind", "live", "--preset", "developer_full")
+    assert account["id"] != other["id"]
+    (machine.data / "assets").mkdir(exist_ok=True)
+    (machine.data / "assets" / "one.svg").write_text("<svg/>")
+    private = machine.read("backup", "init")["private_key"]
+    backup = machine.read("backup", "create")
+    (machine.data / "erasures.txt").write_text(f"{other['id']} 2026-11-27T04:00:00Z\n")
+    return Saved(machine, private, backup, other["id"])
+
+
+@pytest.fixture(scope="module")
+def restored(saved: Saved, folder: Path) -> Machine:
+    shutil.copy(saved.machine.data / "erasures.txt", saved.machine.to / "erasures.txt")
+    machine = Machine(folder / "other", saved.machine.to)
+    machine.read("backup", "restore", "--last-invoice", "INV-2031-000041", key=saved.private)
+    return machine
+
+
+def test_a_backup_is_listed_and_as_recorded(saved: Saved) -> None:
+    assert [each["id"] for each in saved.machine.read("backup", "list")] == [saved.backup["id"]]
+    assert saved.machine.read("backup", "verify") == {"backups": 1, "errors": []}
+
+
+def test_a_second_key_is_made_only_on_request(saved: Saved) -> None:
+    assert saved.machine.run("backup", "init").returncode == 1
+
+
+def test_no_file_of_the_machine_opens_a_backup(saved: Saved, folder: Path) -> None:
+    for path in saved.machine.data.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            assert saved.private.encode() not in path.read_bytes()
+    public = (saved.machine.data / "backup.pub").read_text()
+    done = Machine(folder / "thief", saved.machine.to).run("backup", "restore", key=public)
+    assert (done.returncode, "Nothing was restored" in done.stderr) == (1, True)
+
+
+def test_a_restored_database_has_the_rows_and_the_files(restored: Machine) -> None:
+    assert EMAIL in {each["email"] for each in restored.read("accounts", "list")}
+    assert (restored.data / "assets" / "one.svg").read_text() == "<svg/>"
+
+
+def test_the_keys_of_a_restored_database_are_disabled(restored: Machine) -> None:
+    [key] = restored.read("keys", "list", "--account", EMAIL)
+    assert key["disabled_at"] is not None
+
+
+def test_an_erasure_after_the_backup_is_repeated(restored: Machine) -> None:
+    assert f"x{EMAIL}" not in {each["email"] for each in restored.read("accounts", "list")}
+
+
+def test_a_restored_folder_has_no_key(restored: Machine) -> None:
+    assert not (restored.data / "backup.pub").exists()
+    assert not (restored.data / "secret_keys").exists()
+
+
+def test_a_restore_is_accepted_once(restored: Machine) -> None:
+    assert restored.read("backup", "accept")["accepted"] is False
+    assert restored.read("backup", "accept", "--yes")["accepted"] is True
+    assert restored.read("backup", "accept", "--yes")["accepted"] is False
+
+
+def test_no_restore_replaces_a_database(restored: Machine, saved: Saved) -> None:
+    done = restored.run("backup", "restore", key=saved.private)
+    assert (done.returncode, "Move it away" in done.stderr) == (1, True)
+
+
+def test_a_changed_file_is_found(saved: Saved, folder: Path) -> None:
+    copy = Machine(saved.machine.data, folder / "changed")
+    shutil.copytree(saved.machine.to, copy.to)
+    [path] = copy.to.glob("*/*/files.tar.gz.age")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+    done = copy.run("backup", "verify", "--json")
+
+    assert done.returncode == 1
+    assert "SHA-256 differs" in json.loads(done.stdout)["errors"][0]
+
+
+def test_the_secret_keys_are_saved_elsewhere(saved: Saved, folder: Path) -> None:
+    beside = saved.machine.run("backup", "create", "--keys", str(saved.machine.to / "keys.age"))
+    apart = saved.machine.run("backup", "create", "--keys", str(folder / "keys.age"))
+
+    assert (beside.returncode, "do not belong" in beside.stderr) == (1, True)
+    assert apart.returncode == 0, apart.stderr
+    assert (folder / "keys.age").read_bytes().startswith(b"age-encryption.org/v1")
+
+
+def test_the_status_names_the_last_backup(saved: Saved) -> None:
+    done = saved.machine.run("status", "--json")
+    assert json.loads(done.stdout)["last_backup"] == saved.backup["made_at"]
+
+
+def test_a_prune_keeps_the_newest(saved: Saved, folder: Path) -> None:
+    copy = Machine(saved.machine.data, folder / "pruned")
+    shutil.copytree(saved.machine.to, copy.to)
+    assert copy.read("backup", "prune", "--days", "1") == {"deleted": []}
