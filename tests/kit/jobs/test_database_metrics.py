@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from psycopg import AsyncConnection, sql
+
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import database_metrics, queue, worker_metrics
 from builders.kit.process import metrics
@@ -45,6 +47,36 @@ async def test_jobs_are_measured_by_lane_and_state(
     assert read("builders_jobs", lane="external", state="waiting") == 1
     assert read("builders_jobs", lane="external", state="planned") == 1
     assert 0 <= read("builders_oldest_job_seconds", lane="external") < 60
+
+
+async def test_a_lane_whose_jobs_have_ended_is_empty(
+    own_database: Database, own: Settings, jobs_conn: Conn, recorder: Recorder
+) -> None:
+    await queue.defer(jobs_conn, recorder.task, lane=queue.EXTERNAL, number=1)
+    await database_metrics.measure_queue(own_database)
+    await queue.run_pending(own_database, own)
+    await database_metrics.measure_queue(own_database)
+    assert read("builders_jobs", lane="external", state="waiting") == 0
+    assert read("builders_oldest_job_seconds", lane="external") == 0
+
+
+async def test_connections_to_other_databases_do_not_count_for_the_limit_of_one(
+    own_database: Database, own: Settings, server: str
+) -> None:
+    assert own.database_url is not None
+    async with own_database.connection() as conn, await AsyncConnection.connect(server) as other:
+        assert other
+        (name,) = await (await conn.execute("SELECT current_database()")).fetchone() or ("",)
+        limit = sql.SQL("ALTER DATABASE {} CONNECTION LIMIT {}")
+        await conn.execute(limit.format(sql.Identifier(name), 11))
+        try:
+            await database_metrics.measure_database(own_database)
+        finally:
+            await conn.execute(limit.format(sql.Identifier(name), -1))
+        count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        (ours,) = await (await conn.execute(count)).fetchone() or (0,)
+    assert read("builders_database_max_connections") == 11
+    assert read("builders_database_connections") <= ours
 
 
 async def test_a_worker_measures_with_a_port_only(database: Database, settings: Settings) -> None:

@@ -39,6 +39,7 @@ EXTERNAL_CONCURRENCY = 32  # of them that one worker runs at once
 LONG = "long"  # lane of jobs in time slices (kit/jobs/time_slices.py), so that short jobs find a place
 POLL_S = 0.2  # for a job whose work is in time slices: each one follows the end of the one before
 MAIN = "default"  # lane of all other jobs; procrastinate's default
+LANES = (MAIN, LONG, EXTERNAL)
 SHUTDOWN_GRACE_S = 20  # for running jobs when the worker stops
 LISTEN_PAUSE_S, LISTEN_ANSWER_S = 30.0, 10.0
 RECONNECT_INTERVAL_S = 1.0  # before reconnecting to an unavailable database
