@@ -28,6 +28,7 @@ from builders.app import create_app
 from builders.cli import main as cli
 from builders.cli.embedded.server import EmbeddedServer
 from builders.erasure.execution import INVOICES
+from builders.forwarding import mail_log, queue_metrics, server as lookup_server
 from builders.identity import scopes as identity_scopes
 from builders.identity.records import Preset
 from builders.kit import errors
@@ -46,6 +47,7 @@ from docs.document import derive_document
 from tests.registrars import behaviors
 
 REFERENCE = Path(__file__).parent / "reference"
+DECLARING = (lookup_server, mail_log, queue_metrics)  # of metrics; commands import them late
 BEGIN = "<!-- script/docs writes from here, after the code -->"
 END = "<!-- to here -->"
 HELP_WIDTH = 100  # characters

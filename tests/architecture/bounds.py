@@ -20,6 +20,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/kit/sheets/workbooks.py": "waits for a process that reads a workbook, and that a cancellation kills",
     "builders/mcp_server/endpoint.py": "imports the SDK once",
     "builders/exports/jobs.py": "imports the handlers once",
+    "builders/exports/tables.py": "the job of an export, which unseals a page of limited size",
     "builders/kit/http/heavy_requests.py": "the thread of the second event loop",
     "builders/kit/http/application.py": "writes the OpenAPI document once",
     "builders/kit/http/guide.py": "reads and compresses a file of the documentation once",

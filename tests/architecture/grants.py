@@ -83,7 +83,7 @@ QUEUE: Mapping[str, Mapping[str, Collection[str]]] = {
     },
 }
 # Functions with the rights of the owner.
-FUNCTIONS = {"kit_make_partitions", "kit_drop_partitions", "identity_erase", "invoices_clear"}
+FUNCTIONS = {"kit_make_partitions", "kit_drop_partitions", "identity_erase", "invoices_clear", "exports_read"}
 READABLE = re.compile(rf"{EXPLAINED.pattern}\s|\s*LOCK TABLE", re.IGNORECASE)
 ORDER = (READ, ADD, CHANGE, REMOVE, "USAGE", "EXECUTE")
 Name = tuple[str, str]  # a module, and what it defines; "" is what its import runs

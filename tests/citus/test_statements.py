@@ -144,7 +144,7 @@ def plans(conninfo: str) -> Mapping[str, Plan]:
 
 # Those whose values must be names of parameters, tables or roles, or that are completed before they are sent.
 LEFT_OUT = re.compile(
-    r"kit/db/(distribution|partitions|roles|sessions)\.py:|erasure/store\.py:delete_rows"
+    r"kit/db/(distribution|partitions|roles|sessions)\.py:|erasure/store\.py:delete_rows|exports/store\.py:read_rows"
     r"|forwarding/store\.py:(may_read|list_further_tables)"
 )
 

@@ -179,9 +179,11 @@ def test_an_account_is_exported(builders: Cli, account: str, tmp_path: Path) -> 
 
     assert result.exit_code == 0, result.stderr
     lines = [json.loads(each) for each in path.read_text().splitlines()]
+    last = lines.pop()
     profile = next(each["item"] for each in lines if each["part"] == "profile_get")
     assert profile["email"] == account
-    assert "account_list_audit" in {each["part"] for each in lines}
+    assert {"account_list_audit", "tables/identity_audit"} <= {each["part"] for each in lines}
+    assert last["left_out"]["tables/identity_keys.digest"] == "hash"
     assert path.stat().st_mode & 0o777 == 0o600
 
 

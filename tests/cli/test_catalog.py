@@ -123,7 +123,16 @@ def test_a_missing_file_is_refused(builders: Cli, tmp_path: Path) -> None:
     result = builders("catalog", "load", tmp_path / "none.csv")
 
     assert result.exit_code == 2
-    assert "does not exist" in result.stderr
+    assert "none.csv: No such file or directory." in result.stderr
+
+
+def test_a_file_that_cannot_be_read_is_refused_with_the_reason(builders: Cli, tmp_path: Path) -> None:
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to(loop)
+    result = builders("catalog", "load", loop)
+
+    assert result.exit_code == 2
+    assert "loop.csv: Too many levels of symbolic links." in result.stderr
 
 
 def test_control_characters_of_a_file_are_not_printed(builders: Cli, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The mail server and Stripe are tried: what they refuse is a failure, and their absence is none."""
 
 import asyncio
+import base64
 import os
 import sys
 from collections.abc import Iterator
@@ -44,6 +45,15 @@ async def test_a_refused_password_of_the_mail_server_is_a_failure() -> None:
     assert "535 The mail server refused our user and password: 5.7.8 no" in found.detail
     assert "Correct the user, the password" in (found.next_action or "")
     assert "wr0ng" not in str(found)
+
+
+async def test_a_password_that_the_mail_server_repeats_is_masked() -> None:
+    plain, login = (base64.b64encode(each).decode() for each in (b"\0ada\0wr0ng", b"wr0ng"))
+    async with MailServer(takes_logins=True) as server:
+        server.script.auth = [f"535 5.7.8 wr0ng, {plain}, {login}"] * 3
+        found = await remote_checks.check_mail_server(with_mail(server.url(credentials="ada:wr0ng@")))
+    assert found is not None
+    assert "535 The mail server refused our user and password: 5.7.8 ***, ***, ***." in found.detail
 
 
 async def test_a_mail_server_without_the_required_encryption_is_a_failure() -> None:

@@ -32,7 +32,8 @@ from tests.console import form_scenes as scenes, portfolio_scene
 from tests.console.scenes import Scene
 from tests.invoices.make import make_invoice
 from tests.plans import make
-from tests.portfolio.team.make import invite
+from tests.plans.approval.make import join_team
+from tests.portfolio.team.make import invite, of
 from tests.worker import Worker, emails_to
 
 COLUMNS = """
@@ -187,6 +188,15 @@ async def test_its_credentials_are_refused_at_once(alice: Person) -> None:
     assert "operator" not in refused["next_action"]
     await run(alice)
     assert (await alice.get("/v1/me")).status_code == 401
+
+
+async def test_a_member_of_its_team_does_not_read_that_it_can_be_restored(alice: Person, dana: Person) -> None:
+    await join_team(alice, dana)
+    await begin(alice)
+    refused = (await dana.get("/v1/portfolio/domains", headers=of(alice))).json()
+
+    assert (refused["code"], refused["detail"]) == ("account_suspended", "This account is being erased.")
+    assert "operator" not in refused["next_action"]
 
 
 async def test_its_address_can_have_a_new_account(alice: Person, conn: Conn) -> None:

@@ -239,6 +239,15 @@ async def test_a_wrong_password_is_a_configuration_error() -> None:
     assert outcome.text == "The mail server refused our user and password: 5.7.8 wrong"
 
 
+async def test_a_password_that_the_server_repeats_is_masked() -> None:
+    async with MailServer(takes_logins=True) as each:
+        each.script.auth = ["535 5.7.8 not hunter2"] * 3
+        async with transport(each.url(credentials="builders:hunter2@")) as one:
+            outcome = await one.send(message())
+
+    assert outcome.text == "The mail server refused our user and password: 5.7.8 not ***"
+
+
 async def test_a_server_without_auth_is_a_configuration_error(smtp: MailServer) -> None:
     async with transport(smtp.url(credentials="builders:secret@")) as each:
         outcome = await each.send(message())

@@ -145,7 +145,7 @@ async def erase(
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="File, for its owner alone.")
 @commands.works
 async def export(database: Database, settings: Settings, account: str, output: Path) -> commands.Output:
-    """Write all that an account reads into a file of JSON lines, with its audit list, connections and sessions."""
+    """Write all data of an account into a file of JSON lines, with its mail and the secrets that it set."""
     async with database.transaction() as conn:
         found = await identity_accounts.get_account_by_email(conn, email=account)
         await identity_accounts.record_audit(

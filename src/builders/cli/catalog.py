@@ -28,13 +28,22 @@ def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) ->
     return found
 
 
+def _readable(_: click.Context, __: click.Parameter, value: Path) -> Path:
+    """Return the file, which can be read now. Raise BadParameter with the reason of the system."""
+    try:
+        with value.open("rb"):
+            return value
+    except OSError as error:
+        raise click.BadParameter(f"Cannot read {plain(str(value))}: {error.strerror}.") from None
+
+
 @click.group()
 def catalog() -> None:
     """Manage the vendor's domains."""
 
 
 @catalog.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), callback=_readable)
 @click.option("--partial", is_flag=True, help="Load the valid rows; by default one invalid row stops the load.")
 @click.option("--dry-run", is_flag=True, help="Report the changes without writing them.")
 @click.option(

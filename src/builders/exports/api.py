@@ -74,7 +74,7 @@ async def create_export(caller: Exporter, conn: Tx) -> Export:
 async def request_complete_export(access: Decider, conn: Tx) -> Export:
     """Request the complete export of the account, or confirm it as a decider, having signed in lately.
 
-    It has the audit list, connections and sessions too. The session that requested it collects it, at most twice.
+    It has all rows, with mail and secrets. The session that requested it collects it, at most twice.
     """
     return await exports.confirm_complete(conn, access=access)
 
@@ -102,7 +102,7 @@ async def get_export_content(
     """Collect an export, with the credentials that requested it.
 
     Each line is a JSON object. The first has `parts` and `left_out`. Each other one has the `part`, which is the
-    operation id of a list, and an `item` as the API lists it.
+    operation id of a list, and an `item` as the API lists it, or a table, and a row.
     """
     async with database.transaction() as conn:
         export = await exports.get_ready(conn, caller=caller, export_id=export_id)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -15,7 +15,9 @@ from fastapi import Request
 from fastapi.dependencies.utils import get_flat_params
 
 import builders
+from builders.exports import tables
 from builders.kit.callers import Caller
+from builders.kit.db.account_tables import AccountTable
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid, Problem
 from builders.kit.http.callers import CALLER
@@ -47,8 +49,12 @@ _NOT_HELD: Mapping[str, str] = {
     """,
 }
 LEFT_OUT = {name: reason for reason, names in _NOT_HELD.items() for name in names.split()}
-# What the person's complete export has besides: whatever needs neither an id nor the person at the moment.
+# What the person's complete export has besides: whatever needs neither an id nor the person at the moment. All
+# else is in its tables.
 COMPLETE = frozenset(("account_list_audit", "auth_list_connections", "auth_list_sessions"))
+LEFT_OUT_OF_COMPLETE = dict.fromkeys(_NOT_HELD["computed"].split(), "computed") | {
+    f"{tables.PREFIX}{name}": reason for name, reason in tables.LEFT_OUT.items()
+}
 # Parameters of a list that holds less by default.
 _QUERY: Mapping[str, Mapping[str, str]] = {
     "portfolio_get_parking": {"days": "365"},
@@ -63,6 +69,7 @@ class Listed(NamedTuple):
     items: Sequence[Any] = ()  # JSON
     next_cursor: str | None = None
     refusal: str | None = None  # a code
+    left_out: Mapping[str, str] = MappingProxyType({})  # columns of a table, with the reason
 
 
 @cache
@@ -84,11 +91,6 @@ def _is_part(route: Route) -> bool:
     return "GET" in (route.methods or ()) and route.compiled.needs is not None and "{" not in route.path
 
 
-def find_next(part: str, *, is_complete: bool) -> str | None:
-    """Return the name of the part after this one; None after the last."""
-    return next((name for name in routes() if name > part and (is_complete or name not in COMPLETE)), None)
-
-
 class Reader:
     """Reads parts within the process, as a caller."""
 
@@ -97,9 +99,17 @@ class Reader:
         state = SimpleNamespace(database=database, keyring=keyring, settings=settings, loop=None)
         state.feed_waiters = None  # nothing waits here
         self._app = SimpleNamespace(state=state)
+        self._tables: Mapping[str, AccountTable] = {}
+
+    async def find_next(self, part: str, *, is_complete: bool) -> str | None:
+        """Return the name of the part after this one; None after the last."""
+        names = routes().keys() | (await self._load_tables()).keys() if is_complete else routes().keys() - COMPLETE
+        return min((name for name in names if name > part), default=None)
 
     async def read(self, name: str, caller: Caller, *, cursor: str | None, limit: int) -> Listed:
         """Return the page of a part at a cursor. What is no list is one item."""
+        if name.startswith(tables.PREFIX):
+            return await self._read_table(name, caller, cursor=cursor, limit=limit)
         route = routes()[name]
         query = dict(_QUERY.get(name, {}))
         if any(each.alias == "cursor" for each in get_flat_params(route.dependant)):
@@ -130,3 +140,21 @@ class Reader:
         body = json.loads(bytes(answer.body))
         items = body.get("items")
         return Listed([body] if items is None else items, body.get("next_cursor"))
+
+    async def _read_table(self, name: str, caller: Caller, *, cursor: str | None, limit: int) -> Listed:
+        table = (await self._load_tables())[name]
+        rows, following = await tables.read(
+            self.database,
+            keyring=self.keyring,
+            table=table,
+            account_id=caller.live_account_id,
+            cursor=cursor,
+            limit=limit,
+        )
+        return Listed(rows, following, left_out=tables.left_out_of(table))
+
+    async def _load_tables(self) -> Mapping[str, AccountTable]:
+        if not self._tables:
+            async with self.database.connection() as conn:
+                self._tables = await tables.load(conn)
+        return self._tables

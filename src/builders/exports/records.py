@@ -21,6 +21,14 @@ MAX_BYTES = maximums.declare(
     counts="Bytes of the content of an export of an account.",
     code=TOO_LARGE,
 )
+# Stored mail, as the largest part, has at most 1 GB, which is 1.4 GB as text.
+MAX_COMPLETE_BYTES = maximums.declare(
+    "complete_export_bytes",
+    5_000_000_000,
+    of="export",
+    counts="Bytes of the content of the complete export of an account.",
+    code=TOO_LARGE,
+)
 
 
 class ExportState(StrEnum):
@@ -45,12 +53,12 @@ class Export:
         str | None,
         doc("Why it failed: `export_too_large`, or `credentials_invalid` if the credentials ended; else null."),
     ]
-    parts: Annotated[Sequence[str], doc("The lists that it holds until now, by their operation ids.")]
+    parts: Annotated[Sequence[str], doc("The lists and tables that it holds until now.")]
     left_out: Annotated[
         Mapping[str, str],
         doc(
-            "The operations whose data it lacks, or does not have completely, each with the reason: `never` in an "
-            "export, `computed` from other data, `single` if read one by one, else the code of the refusal."
+            "What it lacks, each with the reason: `never` in an export, `computed` from others, `single` if read "
+            "one by one, `hash`, `credential`, or the code of a refusal."
         ),
     ]
     part: Annotated[str, HIDDEN]  # the last one that was read

@@ -1,13 +1,23 @@
 """Exports: a job writes pages of the lists that the caller reads, sealed; the same credentials collect them."""
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from uuid import UUID
 
-from builders.exports import lists, store
+from builders.exports import store
 from builders.exports.errors import ExportNotFound, ExportNotReady, ExportRunning
-from builders.exports.lists import LEFT_OUT, Listed, Reader
-from builders.exports.records import COLLECTIONS, LIFETIME, MAX_BYTES, TOO_LARGE, Export, ExportState
+from builders.exports.lists import LEFT_OUT, LEFT_OUT_OF_COMPLETE, Listed, Reader
+from builders.exports.records import (
+    COLLECTIONS,
+    LIFETIME,
+    MAX_BYTES,
+    MAX_COMPLETE_BYTES,
+    TOO_LARGE,
+    Export,
+    ExportState,
+)
 from builders.identity import accounts, callers, people
 from builders.identity.records import About, AuditAction
 from builders.kit.callers import Caller, require_person
@@ -23,6 +33,8 @@ from builders.portfolio.team.records import Access
 
 JOB = "exports.write"
 PAGE = 200  # items
+PIECE = 1_000_000  # bytes of a stored page
+READS = 8  # at most, of a page
 MAX_SHOWN = 20  # complete exports
 _PURPOSE = "exports"  # of the sealing key
 # Also those that never ended. A small batch: each has its pages.
@@ -31,6 +43,7 @@ old_rows.declare("exports_files", key="account_id, id", age="created_at", after=
 
 async def create(conn: Conn, *, caller: Caller) -> Export:
     """Enqueue an export of what the caller reads. Raise ExportRunning."""
+    await store.end_expired(conn, account_id=caller.account_id, since=clock.now() - LIFETIME)
     export = await store.insert(
         conn,
         account_id=caller.account_id,
@@ -66,13 +79,13 @@ async def confirm_complete(conn: Conn, *, access: Access) -> Export:
     found = next((each for each in listed if each.state is ExportState.ASKED), None)
     if found is None:
         deciders.require_account(access, "Only the account itself requests its complete export.")
-        left_out = {name: reason for name, reason in LEFT_OUT.items() if name not in lists.COMPLETE}
+        await store.end_expired(conn, account_id=own, since=now - LIFETIME)
         found = await store.insert_complete(
             conn,
             account_id=own,
             export_id=ids.new(),
             credential_id=access.actor.id,
-            left_out=json.dumps(left_out),
+            left_out=json.dumps(LEFT_OUT_OF_COMPLETE),
             now=now,
         )
     if found is None:
@@ -144,16 +157,34 @@ async def read(
 
 
 async def read_all(reader: Reader, *, caller: Caller) -> AsyncGenerator[str]:
-    """Yield the lines of a complete export as they are now, for the operator."""
-    part, position = lists.find_next("", is_complete=True), None
-    while part is not None:
-        listed = await reader.read(part, caller, cursor=position, limit=PAGE)
-        if listed.refusal is not None:
-            yield f"{json.dumps({'part': part, 'left_out': listed.refusal})}\n"
-        for each in listed.items:
-            yield f"{json.dumps({'part': part, 'item': each})}\n"
+    """Yield the lines of a complete export as they are now, for the operator; last what is left out."""
+    left_out = dict(LEFT_OUT_OF_COMPLETE)
+    async for part, listed in _walk(reader, caller=caller, is_complete=True):
+        left_out |= _left_out(part, listed)
+        for line in _lines(part, listed):
+            yield line
+    yield f"{json.dumps({'left_out': left_out})}\n"
+
+
+async def _walk(
+    reader: Reader,
+    *,
+    caller: Caller,
+    is_complete: bool,
+    part: str = "",
+    position: str | None = None,
+    limit: int = PAGE,
+) -> AsyncGenerator[tuple[str, Listed]]:
+    """Yield the pages of the parts that follow a position of a part, each with the name of its part."""
+    while True:
+        if position is None:
+            following = await reader.find_next(part, is_complete=is_complete)
+            if following is None:
+                return
+            part = following
+        listed = await reader.read(part, caller, cursor=position, limit=limit)
+        yield part, listed
         position = listed.next_cursor
-        part = part if position is not None else lists.find_next(part, is_complete=True)
 
 
 async def write_page(
@@ -163,12 +194,13 @@ async def write_page(
     account_id: UUID,
     export_id: UUID,
     page_size: int = PAGE,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
 ) -> bool:
     """Write the next page of a running export; return whether another follows.
 
-    It fails above `max_bytes`, and when the credentials have ended. The page is read before the transaction that
-    stores it with its position: of two workers at the same page, one stores it.
+    It fails above `max_bytes`, by default MAX_BYTES or MAX_COMPLETE_BYTES, and when the credentials have ended.
+    The page is read before the transaction that stores it with its position: of two workers at the same page, one
+    stores it.
     """
     accounts_of = {"account_id": account_id, "live_account_id": live_account_id}
     async with reader.database.connection() as conn:
@@ -176,39 +208,85 @@ async def write_page(
         if export is None or export.state is not ExportState.RUNNING:
             return False
         caller = await callers.find(conn, **accounts_of, credential_id=export.credential_id)
-    part = lists.find_next(export.part, is_complete=export.is_complete) if export.position is None else export.part
-    if caller is None or part is None:
-        return await _end(reader.database, export, None if caller is not None else CredentialsInvalid.code)
-    listed = await reader.read(part, caller, cursor=export.position, limit=page_size)
-    content = "".join(f"{json.dumps({'part': part, 'item': each})}\n" for each in listed.items).encode()
-    if export.size + len(content) > max_bytes:
+    if caller is None:
+        return await _end(reader.database, export, CredentialsInvalid.code)
+    found, lines = await _read_page(reader, caller, export, page_size)
+    if found is None:
+        return await _end(reader.database, export, None)
+    content = "".join(lines).encode()
+    if export.size + len(content) > (max_bytes or (MAX_COMPLETE_BYTES if export.is_complete else MAX_BYTES)):
         return await _end(reader.database, export, TOO_LARGE)
-    await _store(reader, export, part, listed, content)
+    await _store(reader, found, content)
     return True
+
+
+async def _read_page(
+    reader: Reader, caller: Caller, export: Export, limit: int
+) -> tuple[Export | None, Sequence[str]]:
+    """Return the export as it is after its next page, and the lines: of several parts if they are small.
+
+    Return None for the export at its end.
+    """
+    found, lines, reads = None, list[str](), 0
+    pages = _walk(
+        reader,
+        caller=caller,
+        is_complete=export.is_complete,
+        part=export.part,
+        position=export.position,
+        limit=limit,
+    )
+    async with aclosing(pages):
+        async for part, listed in pages:
+            before = found or export
+            found = replace(
+                before,
+                part=part,
+                position=listed.next_cursor,
+                parts=sorted({*before.parts, *([part] if listed.refusal is None else [])}),
+                left_out={**before.left_out, **_left_out(part, listed)},
+            )
+            lines += _lines(part, listed)
+            reads += 1
+            if len(lines) >= limit or sum(map(len, lines)) >= PIECE or reads == READS:
+                break
+    return found, lines
 
 
 async def _find(conn: Conn, *, account_id: UUID, export_id: UUID) -> Export | None:
     return await store.find(conn, account_id=account_id, export_id=export_id, since=clock.now() - LIFETIME)
 
 
-async def _store(reader: Reader, export: Export, part: str, listed: Listed, content: bytes) -> None:
-    """Store a page and the position after it, unless another worker did."""
+async def _store(reader: Reader, export: Export, content: bytes) -> None:
+    """Store the content that follows, and the export as it is after it, unless another worker did.
+
+    It is stored in pieces, of which a reader has one at a time: lines of messages have many megabytes.
+    """
     row = {"account_id": export.account_id, "export_id": export.id}
-    sealed = reader.keyring.seal(_PURPOSE, content, context=_context(export, export.size))
-    is_held = listed.refusal is None
     async with reader.database.transaction() as conn:
         is_first = await store.advance(
             conn,
             **row,
             step=export.step,
-            part=part,
-            position=listed.next_cursor,
-            parts=sorted({*export.parts, part}) if is_held else export.parts,
-            left_out=json.dumps({**export.left_out, **({} if is_held else {part: listed.refusal})}),
+            part=export.part,
+            position=export.position,
+            parts=export.parts,
+            left_out=json.dumps(dict(export.left_out)),
             size=export.size + len(content),
         )
-        if is_first and content:
-            await store.insert_page(conn, **row, first_byte=export.size, content=sealed)
+        for at in range(0, len(content), PIECE) if is_first else ():
+            first_byte = export.size + at
+            context = _context(export, first_byte)
+            sealed = reader.keyring.seal(_PURPOSE, content[at : at + PIECE], context=context)
+            await store.insert_page(conn, **row, first_byte=first_byte, content=sealed)
+
+
+def _lines(part: str, listed: Listed) -> Sequence[str]:
+    return [f"{json.dumps({'part': part, 'item': each})}\n" for each in listed.items]
+
+
+def _left_out(part: str, listed: Listed) -> Mapping[str, str]:
+    return listed.left_out if listed.refusal is None else {part: listed.refusal}
 
 
 async def _end(database: Database, export: Export, code: str | None) -> bool:

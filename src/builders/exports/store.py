@@ -1,5 +1,7 @@
 """All SQL of exports."""
 
+from collections.abc import Sequence
+
 from builders.exports.records import Export
 from builders.kit.db.columns import columns_of
 from builders.kit.db.queries import query
@@ -37,10 +39,19 @@ end = query("""
     UPDATE exports_files SET state = %(state)s, code = %(code)s
     WHERE account_id = %(account_id)s AND id = %(export_id)s AND step = %(step)s AND state = 'running'
 """).changes()
+# By a function of the migrations; the key of each row, and its columns as JSON.
+read_rows = query("""
+    SELECT key, item FROM exports_read(%(table)s, %(account_id)s, %(hidden)s, %(after)s, %(limit)s, %(size)s)
+""").all(tuple[Sequence[str], str])
 delete_pages = query("""
     DELETE FROM exports_pages WHERE account_id = %(account_id)s AND export_id = %(export_id)s
 """).run()
 
+# One that no worker or decider ended in its time hinders no other.
+end_expired = query("""
+    UPDATE exports_files SET state = 'failed'
+    WHERE account_id = %(account_id)s AND state IN ('asked', 'running') AND created_at <= %(since)s
+""").run()
 # None while another one is written.
 insert_complete = query(f"""
     INSERT INTO exports_files (account_id, id, credential_id, left_out, created_at, is_complete, state)

@@ -23,6 +23,7 @@ from builders.forwarding.inbox import Reader
 from builders.forwarding.records import AnswerDraft, MailAnswer, MailAuthor, MailSummary
 from builders.identity import accounts
 from builders.identity.records import AuditAction
+from builders.kit.db import account_tables
 from builders.kit.db.connections import Conn
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
@@ -156,3 +157,8 @@ def read_draft(keyring: Keyring, *, account_id: UUID, answer_id: UUID, sealed: b
 
 def _context(account_id: UUID, answer_id: UUID) -> bytes:
     return account_id.bytes + answer_id.bytes
+
+
+account_tables.declare_sealed(
+    "forwarding_answers", "draft", purpose=_PURPOSE, context=_context, of=("account_id", "id")
+)

@@ -18,7 +18,7 @@ from builders.forwarding import store
 from builders.forwarding.errors import CorrespondentLimit, CorrespondentNotFound, RepliesDisabled
 from builders.forwarding.filter_addresses import REVERSE, encode
 from builders.forwarding.records import Correspondent, ReplyRoute, ShownCorrespondent
-from builders.kit.db import batches, old_rows, suspensions
+from builders.kit.db import account_tables, batches, old_rows, suspensions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
@@ -225,3 +225,8 @@ async def _reseal(conn: Conn, keyring: Keyring, old: Correspondent) -> bool | No
 
 def _context(account_id: UUID, alias_id: UUID) -> bytes:
     return account_id.bytes + alias_id.bytes
+
+
+account_tables.declare_sealed(
+    "forwarding_correspondents", "address", purpose=_PURPOSE, context=_context, of=("account_id", "alias_id")
+)

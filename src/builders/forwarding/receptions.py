@@ -7,6 +7,7 @@ only the key of the rule reads it. A person sets the rule in a fresh session, so
 import hashlib
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from pydantic import TypeAdapter
@@ -30,6 +31,7 @@ from builders.forwarding.records import (
 from builders.identity import accounts, keys
 from builders.identity.records import About, AuditAction
 from builders.kit.callers import Actor
+from builders.kit.db import account_tables
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.limits import maximums
@@ -246,3 +248,20 @@ async def _store(
 
 def _context(account_id: UUID, message_id: UUID, number: int) -> bytes:
     return account_id.bytes + message_id.bytes + number.to_bytes(2, "big", signed=True)
+
+
+account_tables.declare_sealed(
+    "forwarding_messages",
+    "summary",
+    purpose=_PURPOSE,
+    context=partial(_context, number=_SUMMARIZED),
+    of=("account_id", "id"),
+)
+account_tables.declare_sealed(
+    "forwarding_parts",
+    "name",
+    "content",
+    purpose=_PURPOSE,
+    context=_context,
+    of=("account_id", "message_id", "number"),
+)

@@ -98,9 +98,12 @@ async def ensure_account(conn: Conn, *, email: str) -> Account:
 
 
 async def require_admitted(conn: Conn, *, account_id: UUID, tells: bool = True) -> None:
-    """Raise AccountSuspended for an account that the operator has suspended; `tells` its holder the reason."""
+    """Raise AccountSuspended for an account that the operator has suspended; `tells` its holder the reason.
+
+    Everybody is told that an account is being erased: nobody restores it.
+    """
     if (reason := await suspensions.find_reason(conn, account_id)) is not None:
-        raise AccountSuspended(reason if tells else None)
+        raise AccountSuspended(reason if tells or reason == suspensions.ERASING else None)
 
 
 async def begin_erasure(conn: Conn, *, account_id: UUID) -> None:

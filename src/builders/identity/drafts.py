@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.identity.store import sessions as store
+from builders.kit.db import account_tables
 from builders.kit.db.connections import Conn
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring, Unsealable
@@ -38,3 +39,8 @@ async def find(conn: Conn, *, keyring: Keyring, account_id: UUID, draft_id: UUID
 
 def _context(account_id: UUID, draft_id: UUID) -> bytes:
     return account_id.bytes + draft_id.bytes
+
+
+account_tables.declare_sealed(
+    "identity_drafts", "content", purpose=_PURPOSE, context=_context, of=("account_id", "id")
+)

@@ -5,13 +5,14 @@ A refusal of the greeting, TLS, AUTH or MAIL FROM is a fault of the configuratio
 """
 
 import asyncio
+import base64
 import os
 import re
 import ssl
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,7 @@ from aiosmtplib import (
     SMTPResponseException,
 )
 
+from builders.kit.process.redaction import MASK
 from builders.mail.records import Status
 
 PERMANENT, UNAUTHENTICATED = 500, {530, 534, 535, 538}
@@ -157,7 +159,7 @@ class SmtpTransport:
         """Make one attempt, in bounded time."""
         try:
             async with asyncio.timeout(self._limits.total_s):
-                return await self._attempt(message)
+                return self._masked(await self._attempt(message))
         except TimeoutError:
             return self._too_slow()
 
@@ -169,7 +171,7 @@ class SmtpTransport:
         except TimeoutError:
             return self._too_slow()
         if isinstance(client, Outcome):
-            return client
+            return self._masked(client)
         await _quit(client)
         return None
 
@@ -192,6 +194,16 @@ class SmtpTransport:
             return client
         outcome = await self._transmit(client, message, is_kept=False)
         return outcome or Outcome(status=Status.DEFERRED, text="The connection was lost.")
+
+    def _masked(self, outcome: Outcome) -> Outcome:
+        """Return the outcome without the password, which the server may repeat as it was sent (PLAIN, LOGIN)."""
+        if not (password := self._server.password):
+            return outcome
+        sent = (f"\0{self._server.user}\0{password}", password)
+        text = outcome.text
+        for each in (*(base64.b64encode(value.encode()).decode() for value in sent), password):
+            text = text.replace(each, MASK)
+        return replace(outcome, text=text)
 
     def _too_slow(self) -> Outcome:
         text = f"The mail server took longer than {self._limits.total_s:.0f} s."

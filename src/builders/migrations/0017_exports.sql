@@ -32,3 +32,41 @@ CREATE TABLE exports_pages (
     PRIMARY KEY (account_id, export_id, first_byte),
     FOREIGN KEY (account_id, export_id) REFERENCES exports_files (account_id, id) ON DELETE CASCADE
 );
+
+-- The rows of an account in a table, from the one after a key on: the key of each, and its columns without those that are
+-- hidden, as JSON. Ends at a number of rows or characters. With the rights of the owner, because no role reads all tables.
+-- What somebody else has in the account, such as views of its portfolio, is not among them.
+CREATE FUNCTION exports_read(place text, owner uuid, hidden text[], after text[], most int, size bigint)
+RETURNS TABLE (key text[], item text)
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    names text;
+    texts text;
+    bounds text;
+    others text;
+    listed refcursor;
+BEGIN
+    SELECT string_agg(quote_ident(attname), ', ' ORDER BY part.n), string_agg(format('own.%I::text', attname), ', ' ORDER BY part.n),
+        string_agg(format('$3[%s]::%s', part.n, format_type(atttypid, atttypmod)), ', ' ORDER BY part.n)
+    INTO names, texts, bounds
+    FROM pg_index, unnest(indkey) WITH ORDINALITY AS part (number, n), pg_attribute
+    WHERE indrelid = to_regclass(place) AND indisprimary AND attrelid = indrelid AND attnum = part.number;
+    SELECT coalesce(string_agg(' AND member_id = account_id', ''), '') INTO others
+    FROM pg_attribute WHERE attrelid = to_regclass(place) AND attname = 'member_id' AND attnotnull;
+    OPEN listed FOR EXECUTE format(
+        'SELECT ARRAY[%s], (to_jsonb(own) - $2)::text FROM %I AS own WHERE account_id = $1%s%s ORDER BY %s LIMIT $4',
+        texts, place, others, CASE WHEN after IS NOT NULL THEN format(' AND (%s) > (%s)', names, bounds) END, names
+    ) USING owner, hidden, after, most;
+    WHILE size > 0 LOOP
+        FETCH listed INTO key, item;
+        EXIT WHEN NOT FOUND;
+        RETURN NEXT;
+        size := size - length(item);
+    END LOOP;
+    CLOSE listed;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION exports_read FROM PUBLIC;
+DO $$ BEGIN
+    EXECUTE format('ALTER FUNCTION exports_read SET search_path = %I, pg_temp', current_schema());
+END $$;

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from builders.kit.db import account_tables
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import clock, texts
@@ -165,3 +166,8 @@ async def _reseal_secret(conn: Conn, keyring: Keyring, of: Receiver, secret: byt
     except Unsealable:
         return None
     return await store.reseal(conn, **owner, before=secret, after=again)
+
+
+account_tables.declare_sealed(
+    "webhooks_destinations", "secret", "old_secret", purpose=PURPOSE, context=_context, of=("account_id", "id")
+)

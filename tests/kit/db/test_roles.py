@@ -35,7 +35,7 @@ ABLE = """
     WHERE relkind = 'S' AND has_sequence_privilege(%(role)s, oid, privilege)
     UNION ALL
     SELECT proname::text, 'EXECUTE', '' FROM pg_proc
-    WHERE pronamespace = 'public'::regnamespace AND proname ~ '^(kit|identity|invoices)_'
+    WHERE pronamespace = 'public'::regnamespace AND proname ~ '^(kit|identity|invoices|exports)_'
         AND (prosecdef OR provolatile = 'v') AND has_function_privilege(%(role)s, oid, 'EXECUTE')
 """
 MONTH = timedelta(days=31)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
+from builders.kit.db import account_tables
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.portfolio.imports import store
@@ -57,3 +58,8 @@ async def load(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUI
 
 def _context(import_id: UUID, number: int) -> bytes:
     return b"%s:%d" % (import_id.bytes, number)
+
+
+account_tables.declare_sealed(
+    "portfolio_imports_sources", "content", purpose=_PURPOSE, context=_context, of=("import_id", "number")
+)

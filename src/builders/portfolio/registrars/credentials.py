@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic_core import from_json, to_json
 
+from builders.kit.db import account_tables
 from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import ids
@@ -92,3 +93,8 @@ async def reseal_credentials(database: Database, *, keyring: Keyring) -> Reseale
 
 def _context(account_id: UUID, connection_id: UUID) -> bytes:
     return account_id.bytes + connection_id.bytes
+
+
+account_tables.declare_sealed(
+    "portfolio_registrars_connections", "credentials", purpose=PURPOSE, context=_context, of=("account_id", "id")
+)

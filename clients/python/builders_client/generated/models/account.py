@@ -32,9 +32,9 @@ class AccountExportReply(Model):
     code: str | None
     """Why it failed: `export_too_large`, or `credentials_invalid` if the credentials ended; else null."""
     parts: list[str]
-    """The lists that it holds until now, by their operation ids."""
+    """The lists and tables that it holds until now."""
     left_out: dict[str, str]
-    """The operations whose data it lacks, or does not have completely, each with the reason: `never` in an export, `computed` from other data, `single` if read one by one, else the code of the refusal."""
+    """What it lacks, each with the reason: `never` in an export, `computed` from others, `single` if read one by one, `hash`, `credential`, or the code of a refusal."""
     size: int
     """Bytes of the content that are written."""
     created_at: AwareDatetime

@@ -111,7 +111,7 @@ class Account:
         """Collect an export, with the credentials that requested it.
 
         Each line is a JSON object. The first has `parts` and `left_out`. Each other one has the `part`, which
-        is the operation id of a list, and an `item` as the API lists it.
+        is the operation id of a list, and an `item` as the API lists it, or a table, and a row.
 
         Requires the scope `account:read`.
 
@@ -248,8 +248,7 @@ class Account:
     ) -> AccountExportReply:
         """Request the complete export of the account, or confirm it as a decider, having signed in lately.
 
-        It has the audit list, connections and sessions too. The session that requested it collects it, at most
-        twice.
+        It has all rows, with mail and secrets. The session that requested it collects it, at most twice.
 
         Requires the scope `plans:approve`.
 
