@@ -156,6 +156,7 @@ PAGES: Mapping[str, Shown | Mailed] = {
     "confirm an address": Mailed("/v1/account/email-verification/confirm", "unverified@example.net"),
     "confirm a lead": Mailed("/v1/leads/confirm", "lead@example.net"),
     "confirm a destination": Mailed("/v1/aliases/destinations/confirm", "ada@example.net"),
+    "keep an account": Mailed("/v1/account/erasure/cancel", STRANGER),
     "confirm by a used link": Shown("/v1/leads/confirm?token=never-was-a-token", NOBODY, status=400),
     "unsubscribe": Mailed("/v1/mail/unsubscribe", OWNER),
     "join a team": Mailed("/v1/portfolio/team/join", STRANGER, STRANGER),

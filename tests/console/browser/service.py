@@ -111,7 +111,8 @@ def prepare(site: Demo, chromium: Any, client: httpx.Client, found: Mapping[str,
         requests.append(opened.json()["id"])
 
     browse(OWNER, protect)
-    for who in (DECIDER, ACCOUNTANT, STRANGER, SUPPORT):
+    browse(STRANGER, lambda stranger: stranger.post("/v1/account/erasure"))
+    for who in (DECIDER, ACCOUNTANT, SUPPORT):
         browse(who)
     names = [alias(each, key=f"n{at}") for at, each in enumerate(suggest(client, "grace", 3))]
     planned = plan(client, full_manifest("shop", aliases=names))
