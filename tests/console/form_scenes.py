@@ -197,6 +197,13 @@ async def unused_key(scene: Scene) -> None:
         await conn.execute(query, [scene.made["id"]])
 
 
+async def disabled_key(scene: Scene) -> None:
+    """Make a key that a restore has disabled."""
+    await key(scene)
+    async with scene.alice.service.api.state.database.transaction() as conn:
+        await conn.execute("UPDATE identity_keys SET disabled_at = now() WHERE id = %s", [scene.made["id"]])
+
+
 async def revoke_key(scene: Scene) -> None:
     await scene.change("DELETE", f"/v1/api-keys/{scene.made['id']}")
 
@@ -386,6 +393,7 @@ FORMS: Mapping[str, Shown] = {
     "agent-mint": Shown(page="keys", typed={"label": "agent", "toolsets": "names"}),
     "key-rotate": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
     "key-revoke": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
+    "key-enable": Shown(page="keys", prepare=disabled_key, meanwhile=revoke_key, tells="revoked"),
     "key-narrow": Shown(page="keys", prepare=unused_key),
     "keys-revoke": Shown(page="keys", prepare=key),
     "session-end": Shown(page="sessions", prepare=session, meanwhile=end_session, tells="no such session"),

@@ -184,6 +184,15 @@ async def test_a_key_is_minted_with_a_mandate(browser: Visitor, alice: Person) -
     assert made["expires_at"]
 
 
+async def test_a_form_of_an_agent_that_is_sent_again_a_minute_later_acts_once(browser: Visitor) -> None:
+    page = await browser.open("/console/keys")
+    fields = {**fields_of(page, "agent-mint"), "label": "agent", "toolsets": "names"}
+    first = await browser.post_form(action_of(page, "agent-mint"), fields)
+    clock.move(timedelta(minutes=1))
+    second = await browser.post_form(action_of(page, "agent-mint"), fields)
+    assert (first.status_code, second.status_code) == (200, 200)
+
+
 @pytest.mark.parametrize("days", ["0", "3651", "soon"])
 async def test_a_key_without_a_number_of_days_is_not_minted(browser: Visitor, days: str) -> None:
     typed = {"label": "agent", "toolsets": ["names"], "days": days}

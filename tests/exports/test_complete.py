@@ -110,6 +110,18 @@ async def test_a_second_one_waits_for_the_first(alice: Person) -> None:
         assert code(await browser.post(PATH)) == (409, "export_running")
 
 
+async def test_one_that_nobody_confirmed_hinders_none_after_24_hours(alice: Person, charlie: Person) -> None:
+    await appoint(alice, charlie)
+    await set_policy(alice, **ALWAYS, approvals=2, own_plans="allow", deciders=[str(charlie.account.id)])
+    clock.move(timedelta())
+    async with alice.browser() as browser:
+        assert (await ask(browser))["state"] == "asked"
+    clock.move(timedelta(hours=24))
+    async with alice.browser() as browser:
+        asked = await ask(browser)
+    assert [each["id"] for each in (await alice.get(PATH)).json()["items"]] == [asked["id"]]
+
+
 async def test_as_many_deciders_as_the_policy_confirm_it(
     alice: Person, charlie: Person, settings: Settings
 ) -> None:

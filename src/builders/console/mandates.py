@@ -34,7 +34,10 @@ async def _read_amounts(api: Api, sent: Sent, name: str) -> Sequence[Mapping[str
 
 
 async def write_key(api: Api, sent: Sent) -> Any:
-    """Return the body that mints a key with a mandate. Raise Invalid for what is no number of days."""
+    """Return the body that mints a key with a mandate. Raise Invalid for what is no number of days.
+
+    The key lasts until the end of a day: a form that is sent twice has the same body, and acts once.
+    """
     days = as_integer(sent.first("days"))
     if not isinstance(days, int) or not 0 < days <= MAX_DAYS:
         raise Invalid(("body", "days"), f"Write a number of days, 1 to {MAX_DAYS:,}.", "days")
@@ -42,7 +45,7 @@ async def write_key(api: Api, sent: Sent) -> Any:
         "label": sent.first("label"),
         "key_kind": sent.first("key_kind"),
         "preset": sent.first("preset"),
-        "expires_at": f"{clock.now() + timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}",
+        "expires_at": f"{clock.now() + timedelta(days=days):%Y-%m-%d}T23:59:59Z",
         "mandate": await read_mandate(api, sent),
     }
 
