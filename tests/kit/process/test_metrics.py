@@ -1,5 +1,6 @@
 """The metrics of several processes: what each counts is summed, also after its end."""
 
+import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -92,6 +93,20 @@ def test_the_folder_ends_with_the_parent() -> None:
         folder = Path(environment[metrics.FOLDER])
         assert folder.is_dir()
     assert not folder.exists()
+
+
+def test_the_folder_of_a_killed_parent_is_deleted_by_the_next_one() -> None:
+    text = "from builders.kit.process import metrics\nwith metrics.shared() as it: print(it, flush=True); input()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", text], stdin=pipe, stdout=pipe, text=True) as parent:
+        assert parent.stdout is not None
+        folder = Path(ast.literal_eval(parent.stdout.readline())[metrics.FOLDER])
+        with metrics.shared():
+            assert folder.is_dir()
+        parent.kill()
+        parent.wait()
+    with metrics.shared():
+        assert not folder.exists()
 
 
 def test_the_machine_tells_its_version_and_disk(tmp_path: Path) -> None:

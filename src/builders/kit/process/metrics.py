@@ -4,6 +4,7 @@ Prometheus' library shares values by files of a folder when the environment name
 metric are a closed set: no path, id, address or domain is one.
 """
 
+import os
 import shutil
 import tempfile
 import threading
@@ -52,6 +53,8 @@ def _declaring(make: Callable[..., T], kind: str, **options: Any) -> Callable[..
 
     return declare
 
+
+_PREFIX = "builders-metrics-"
 
 # The kinds of metrics. A gauge ends with its process: of what each process has, or of what one of them measures.
 counter = _declaring(Counter, "counter", registry=REGISTRY)
@@ -127,8 +130,13 @@ class Machine(Collector):
 @contextmanager
 def shared() -> Iterator[Mapping[str, str]]:
     """Yield the environment in which child processes count in a common folder, which is deleted at the end."""
-    place = MEMORY if MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="builders-metrics-", dir=place) as folder:
+    place = MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
+    for left in place.glob(f"{_PREFIX}*-*"):  # by parents that were killed
+        pid = left.name.removeprefix(_PREFIX).partition("-")[0]
+        with suppress(FileNotFoundError):  # another parent starts too
+            if pid.isdigit() and left.stat().st_uid == os.geteuid() and not psutil.pid_exists(int(pid)):
+                shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", dir=place) as folder:
         yield {FOLDER: folder}
 
 
