@@ -2,7 +2,6 @@
 
 import json
 from base64 import b64decode
-from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
 from typing import Any
@@ -15,14 +14,13 @@ from builders.kit.db import account_tables
 from builders.kit.db.connections import Conn, Database
 from builders.kit.limits.maximums import list_maximums
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock
 from tests.cast import Person
 from tests.exports.test_complete import ask, export
 from tests.exports.test_exports import collect, make_projects, show, write_page
 from tests.forwarding.conftest import domains, hand_over, key, keyring, name, queue, rule, shared, webhook
 from tests.forwarding.lmtp import HandOver
 from tests.forwarding.rules import inside, receive
-from tests.plans.approval.make import ALWAYS, appoint, set_policy
+from tests.plans.approval.make import appoint
 from tests.webhooks.make import create, happen, send_due
 
 __all__ = ["domains", "hand_over", "key", "keyring", "name", "queue", "rule", "shared", "webhook"]
@@ -245,17 +243,3 @@ async def test_its_size_is_bounded(alice: Person) -> None:
             pass
         assert await show(browser, asked) == ("failed", "export_too_large")
     assert [each.code for each in list_maximums() if each.name == "complete_export_bytes"] == ["export_too_large"]
-
-
-async def test_one_that_nobody_confirmed_hinders_none_after_24_hours(alice: Person, dana: Person) -> None:
-    await appoint(alice, dana)
-    await set_policy(alice, **ALWAYS, approvals=2, own_plans="allow", deciders=[str(dana.account.id)])
-    clock.move(timedelta())
-    async with alice.browser() as browser:
-        assert (await ask(browser))["state"] == "asked"
-    clock.move(timedelta(hours=24))
-    async with alice.browser() as browser:
-        asked = await ask(browser)
-        assert [each["id"] for each in (await alice.get("/v1/account/exports/complete")).json()["items"]] == [
-            asked["id"]
-        ]
