@@ -1,5 +1,6 @@
 """Backups of an embedded database, sealed, and restores into another data folder."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -7,11 +8,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+
+from builders.backup import restores
+from builders.cli.embedded.server import EmbeddedServer
 
 EMAIL = "ada@shop.example"
 
@@ -160,6 +166,46 @@ def test_the_secret_keys_are_saved_elsewhere(saved: Saved, folder: Path) -> None
     assert (beside.returncode, "do not belong" in beside.stderr) == (1, True)
     assert apart.returncode == 0, apart.stderr
     assert (folder / "keys.age").read_bytes().startswith(b"age-encryption.org/v1")
+
+
+def test_a_restore_brings_the_secret_keys_back(saved: Saved, folder: Path) -> None:
+    sealed = folder / "sealed.age"
+    assert saved.machine.run("backup", "create", "--keys", str(sealed)).returncode == 0
+    machine = Machine(folder / "with-keys", saved.machine.to)
+    machine.read("backup", "restore", "--secret-keys", str(sealed), key=saved.private)
+    restored, former = machine.data / "secret_keys", saved.machine.data / "secret_keys"
+    assert restored.read_text() == former.read_text()
+    assert restored.stat().st_mode & 0o777 == 0o600
+
+
+def test_of_two_backups_at_once_one_is_made(saved: Saved, folder: Path) -> None:
+    machine = Machine(saved.machine.data, folder / "at-once")
+    with ThreadPoolExecutor(2) as pool:
+        done = [each.result() for each in [pool.submit(machine.run, "backup", "create") for _ in range(2)]]
+    made = machine.read("backup", "list")
+    assert len(made) == [each.returncode for each in done].count(0) >= 1
+    assert machine.read("backup", "verify")["errors"] == []
+    assert all("backup create" in each.stderr for each in done if each.returncode)
+
+
+def test_a_backup_outlasts_checkpoints(saved: Saved) -> None:
+    with (
+        EmbeddedServer(saved.machine.data) as embedded,
+        psycopg.connect(embedded.conninfo, autocommit=True) as conn,
+    ):
+        asyncio.run(outlast_checkpoints(embedded.conninfo, conn))
+
+
+async def outlast_checkpoints(conninfo: str, conn: psycopg.Connection) -> None:
+    """Fill the log and remove what nobody holds; the log from the begin is still there."""
+    async with restores.holding_log(conninfo):
+        begin = conn.execute("SELECT pg_walfile_name(pg_current_wal_lsn())").fetchone()
+        for _ in range(8):
+            conn.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 100)), pg_switch_wal()")
+            conn.execute("CHECKPOINT")
+        kept = {name for (name,) in conn.execute("SELECT name FROM pg_ls_waldir()").fetchall()}
+    assert begin is not None
+    assert begin[0] in kept
 
 
 def test_the_status_names_the_last_backup(saved: Saved) -> None:

@@ -1,7 +1,8 @@
 """The state of a restored database: what is ended before anything starts, and its acceptance."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 
 import psycopg
@@ -22,10 +23,15 @@ def read_number(text: str) -> tuple[str, int]:
     return match[1], int(match[2])
 
 
-async def get_system(conninfo: str) -> tuple[str, int]:
-    """Return the identity of the database system, and the timeline of its log. Raise as psycopg does."""
-    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
-        return await store.get_system(conn)
+@asynccontextmanager
+async def holding_log(conninfo: str) -> AsyncIterator[tuple[str, int]]:
+    """Keep the log of the database while the context is open; yield the identity of its system, and the timeline.
+
+    Raise as psycopg does.
+    """
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
+        await store.hold_log(conn, name=f"builders_backup_{ids.new().hex}")
+        yield await store.get_system(conn)
 
 
 async def begin(

@@ -60,6 +60,8 @@ count_open = query("""
         (SELECT count(*) FROM erasure_requests WHERE due_at IS NOT NULL) AS erasures,
         (SELECT count(*) FROM identity_keys WHERE disabled_at IS NOT NULL AND revoked_at IS NULL) AS disabled_keys
 """).only(Opened)
+# Keeps the log from now on until the session ends: a base backup that takes longer than a checkpoint needs it.
+hold_log = query("SELECT pg_create_physical_replication_slot(%(name)s, true, true)").run()
 # The identity of the database system, and the timeline of its log.
 get_system = query("""
     SELECT system_identifier::text, timeline_id FROM pg_control_system(), pg_control_checkpoint()

@@ -23,11 +23,12 @@ from builders.cli.embedded import copies, upgrade
 from builders.cli.embedded.directory import MAJOR, SYSTEM_DIR, open_directory
 from builders.cli.embedded.server import DATABASE
 from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
-from builders.cli.session import connected, conninfo_of, fail, on_database, read_keyring, read_settings
+from builders.cli.session import alone, connected, conninfo_of, fail, on_database, read_keyring, read_settings
 from builders.erasure import execution
 from builders.kit.db import known_keys
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.files import written
+from builders.kit.process.secret_keys import FILE as SECRET_KEYS
 from builders.kit.process.settings import Settings
 from builders.kit.process.version import VERSION
 from builders.kit.values import clock
@@ -35,7 +36,7 @@ from builders.kit.values import clock
 PUBLIC = "backup.pub"  # in the data folder
 BASE, FILES, PASSWORD = "base.tar.gz.age", "files.tar.gz.age", "password"
 # What is in the data folder and in no backup: the database is one by itself, keys are apart, mail is sent.
-OMITTED = ("postgres", "secret_keys", "outbox", PUBLIC, execution.LIST)
+OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, execution.LIST)
 Settle = Callable[[Conn], Awaitable[Mapping[str, int]]]
 key_option = click.option(
     "--key-fd",
@@ -79,8 +80,8 @@ def create(*, keys: Path | None, as_json: bool) -> None:
         commands.show({"keys": str(keys)}, as_json=as_json, text=f"The secret keys are in {keys}, sealed.")
         return
     try:
-        with connected(settings, migrated=False) as ready:
-            made = _create(ready, public, folder)
+        with alone(settings, "backup create"), connected(settings, migrated=False) as ready:
+            made = asyncio.run(_create(ready, public, folder))
     except (EmbeddedServerError, OSError) as error:
         fail(f"There is no new backup: {error}")
     text = f"Backup {made.id} of {sum(each.size for each in made.parts.values()):,} bytes in {folder}."
@@ -133,9 +134,20 @@ def prune(*, days: int, as_json: bool) -> None:
 @key_option
 @click.option("--keep-keys", is_flag=True, help="No API key was revoked since the backup: all keep working.")
 @click.option("--last-invoice", help="The last invoice that was sent, as INV-2026-000123.")
+@click.option(
+    "--secret-keys",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The secret keys of the service, as `create --keys` saved them.",
+)
 @commands.json_option
 def restore(
-    *, backup_id: str | None, key_fd: int, keep_keys: bool, last_invoice: str | None, as_json: bool
+    *,
+    backup_id: str | None,
+    key_fd: int,
+    keep_keys: bool,
+    last_invoice: str | None,
+    secret_keys: Path | None,
+    as_json: bool,
 ) -> None:
     """Restore a backup, by default the newest, into a data folder without a database.
 
@@ -151,6 +163,8 @@ def restore(
             restores.read_number(last_invoice)
         with os.fdopen(key_fd) as file:
             private = "".join(line for line in file.read().splitlines() if not line.startswith("#"))
+        if secret_keys is not None:
+            _open_keys(settings, secret_keys, private)
         settle = partial(restores.begin, target=None, keeps_keys=keep_keys, last_invoice=last_invoice)
         lines = _restore(settings, folder, chosen[0], private, settle)
     except (EmbeddedServerError, seals.Unreadable, OSError, ValueError, psycopg.Error) as error:
@@ -202,7 +216,7 @@ def _save_keys(settings: Settings, path: Path, public: str, folder: Path) -> Non
         fail(f"The secret keys do not belong in {folder}: who gets both reads everything.")
     ring = read_keyring(settings)
     given = [each.get_secret_value() for each in settings.secret_keys]
-    text = "\n".join(given) if given else (settings.data_dir / "secret_keys").read_text()
+    text = "\n".join(given) if given else (settings.data_dir / SECRET_KEYS).read_text()
     folders.save(
         path.parent, path.name, lambda write: seals.seal(io.BytesIO(text.encode()), write, public_key=public)
     )
@@ -210,21 +224,31 @@ def _save_keys(settings: Settings, path: Path, public: str, folder: Path) -> Non
         on_database(ready, partial(known_keys.note_saved, keyring=ring))
 
 
-def _create(settings: Settings, public: str, folder: Path) -> Backup:
+def _open_keys(settings: Settings, sealed: Path, private: str) -> None:
+    """Put the secret keys into the data folder."""
+    content = io.BytesIO()
+    with sealed.open("rb") as source:
+        seals.unseal(source, content.write, private_key=private)
+    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    with written(settings.data_dir / SECRET_KEYS) as file:
+        file.write(content.getvalue().decode())
+
+
+async def _create(settings: Settings, public: str, folder: Path) -> Backup:
     now = clock.now()
-    system_id, timeline = asyncio.run(restores.get_system(conninfo_of(settings)))
-    made = Backup(
-        id=f"{now:%Y%m%dT%H%M%SZ}",
-        system_id=system_id,
-        timeline=timeline,
-        made_at=now,
-        postgresql=MAJOR,
-        release=VERSION,
-        parts={},
-    )
-    place = folders.path_of(folder, made)
-    with copies.base_backup(settings.data_dir) as source:
-        base = folders.save(place, BASE, lambda write: seals.seal(source, write, public_key=public))
+    async with restores.holding_log(conninfo_of(settings)) as (system_id, timeline):
+        made = Backup(
+            id=f"{now:%Y%m%dT%H%M%SZ}",
+            system_id=system_id,
+            timeline=timeline,
+            made_at=now,
+            postgresql=MAJOR,
+            release=VERSION,
+            parts={},
+        )
+        place = folders.path_of(folder, made)
+        with copies.base_backup(settings.data_dir) as source:
+            base = folders.save(place, BASE, lambda write: seals.seal(source, write, public_key=public))
     with tempfile.TemporaryFile(dir=settings.data_dir) as packed:
         _pack(settings.data_dir, packed)
         files = folders.save(place, FILES, lambda write: seals.seal(packed, write, public_key=public))
