@@ -28,6 +28,7 @@ LEFT_OUT = (
     "worker",
     "reload",
     "status",
+    "top",
     "demo registrars",
     "mail show",
     "doctor",

@@ -12,7 +12,7 @@ import uvicorn
 from builders.app import Service, create_app, lifespan, settle
 from builders.cli import protocol, setting_files
 from builders.cli.session import fail, read_settings
-from builders.kit.process import supervision
+from builders.kit.process import activity, supervision
 from builders.kit.values import clock
 
 # Limit per connection in the kernel, which otherwise copies a large response for a client that does not read.
@@ -93,7 +93,8 @@ def http_command(fd: int) -> None:
     service.prepare()
     settle()
     try:
-        server.run(sockets=[listener])
+        with activity.shown(settings.data_dir, "http"):
+            server.run(sockets=[listener])
     except OSError as error:
         fail(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.")
     if not server.started:

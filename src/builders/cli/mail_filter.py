@@ -10,10 +10,13 @@ import click
 
 from builders.cli.session import read_settings
 from builders.forwarding import filter_server
+from builders.kit.process import activity
 
 
 @click.command("filter", hidden=True)
 @click.option("--fd", type=int, required=True, help="The bound socket.")
 def filter_command(fd: int) -> None:
     """Change mail for a mail server, as a child of `serve`."""
-    asyncio.run(filter_server.main(read_settings(), socket.socket(fileno=fd)))
+    settings = read_settings()
+    with activity.shown(settings.data_dir, "filter"):
+        asyncio.run(filter_server.main(settings, socket.socket(fileno=fd)))

@@ -9,9 +9,12 @@ import click
 
 from builders.cli.session import read_settings
 from builders.forwarding import mail_log
+from builders.kit.process import activity
 
 
 @click.command("mail-log", hidden=True)
 def mail_log_command() -> None:
     """Count what the log of a mail server says, as a child of `serve`."""
-    asyncio.run(mail_log.main(read_settings()))
+    settings = read_settings()
+    with activity.shown(settings.data_dir, "mail-log"):
+        asyncio.run(mail_log.main(settings))

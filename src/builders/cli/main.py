@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "backup": "builders.cli.backup:backup",
     "accounts": "builders.cli.accounts:accounts",
     "keys": "builders.cli.keys:keys",
+    "top": "builders.cli.top:top",
     "token": "builders.cli.keys:token",
     "login-as": "builders.cli.login_as:login_as",
     "catalog": "builders.cli.catalog:catalog",

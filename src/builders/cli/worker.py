@@ -21,7 +21,7 @@ from builders.cli.session import (
     require_rights,
 )
 from builders.kit.db import rights
-from builders.kit.process import supervision
+from builders.kit.process import activity, supervision
 
 
 @click.command("worker")
@@ -38,4 +38,5 @@ def worker_command(*, no_migrate: bool) -> None:
             if not supervision.is_followed():  # `serve` does this, and a worker that is restarted goes on
                 stack.enter_context(metrics.served(settings, of_children=False))
                 remote_checks.require(settings)
+            stack.enter_context(activity.shown(settings.data_dir, "worker"))
             asyncio.run(worker.main(settings))

@@ -21,7 +21,7 @@ from builders.kit.events import dispatcher, outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.http.pagination import CursorExpired, JsonPage, PageRequest
 from builders.kit.limits import maximums
-from builders.kit.process import log
+from builders.kit.process import log, waits
 from builders.kit.values import clock
 from builders.webhooks import catalog
 from builders.webhooks.deliveries import RETENTION
@@ -226,7 +226,8 @@ class FeedWaiters:
             # In an empty context: the current one belongs to the request of the first caller.
             self._looking = loop.create_task(self._look_while_waiting(), context=Context())
         try:
-            return await future
+            with waits.for_news():
+                return await future
         finally:
             timer.cancel()
             self.count -= 1

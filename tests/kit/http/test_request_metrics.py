@@ -31,7 +31,7 @@ async def test_a_request_counts_for_its_operation_and_result(alice: Person, quer
 )
 def test_each_status_has_a_result(status: int, result: str) -> None:
     before = sample("builders_http_request_seconds_count", operation="probe", result=result)
-    request_metrics.count({request_metrics.OPERATION: "probe"}, status=status, seconds=0.1)
+    request_metrics.count({request_metrics.OPERATION: "probe"}, status=status, seconds=0.1, waits_ms={})
     assert sample("builders_http_request_seconds_count", operation="probe", result=result) == before + 1
 
 

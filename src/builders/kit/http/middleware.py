@@ -118,8 +118,8 @@ class RequestMiddleware:
         finally:
             if self.log_requests:
                 seconds, status = time.perf_counter() - exchange.began, exchange.status
-                request_metrics.count(scope, status=status, seconds=seconds)
                 id_, path, ms, waits_ms = exchange.id, exchange.path, seconds * 1000, exchange.waits_ms
+                request_metrics.count(scope, status=status, seconds=seconds, waits_ms=waits_ms)
                 access_log.log_request(scope, request_id=id_, path=path, status=status, ms=ms, waits_ms=waits_ms)
 
 

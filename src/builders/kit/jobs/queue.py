@@ -29,7 +29,7 @@ from builders.kit.db import notifications, old_rows, partitions, suspensions
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import worker_metrics
-from builders.kit.process import log, metrics, secret_keys
+from builders.kit.process import activity, log, metrics, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -329,8 +329,9 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
 
 async def _bind_request(run: Callable[[], Awaitable[T]], context: JobContext, _worker: Worker) -> T:
     """Run a job with the id of its request, for its log lines and for what it enqueues and publishes."""
-    request_id = context.job.task_kwargs.pop(ARGUMENT, None)
-    with bound_contextvars(**({REQUEST_ID: request_id} if request_id else {})):
+    request_id, ids = context.job.task_kwargs.pop(ARGUMENT, None), context.job.task_kwargs
+    bound = bound_contextvars(**({REQUEST_ID: request_id} if request_id else {}))
+    with bound, activity.job(context.job.task_name, account_id=ids.get("account_id")):
         return await run()
 
 

@@ -39,11 +39,16 @@ async def measuring(database: Database, *, settings: Settings) -> AsyncIterator[
             await task
 
 
+async def measure_all(database: Database) -> None:
+    """Measure once. Raise DatabaseUnavailable, DatabaseBusy, psycopg.Error."""
+    for measure in _measures:
+        await measure(database)
+
+
 async def _measure_forever(database: Database) -> None:
     while True:
         try:
-            for measure in _measures:
-                await measure(database)
+            await measure_all(database)
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             _log.warning("metrics_delayed", error=str(error))
         await asyncio.sleep(INTERVAL_S)

@@ -37,6 +37,17 @@ def note(what: What, seconds: float) -> None:
 
 
 @contextmanager
+def for_news() -> Iterator[None]:
+    """Note the duration of the block in the log line alone: the client wants to wait for news."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        if (waits := _noted.get()) is not None:
+            waits["news"] = round(waits.get("news", 0.0) + (time.monotonic() - began) * 1000, 2)
+
+
+@contextmanager
 def noted(what: What) -> Iterator[None]:
     """Note the duration of the block."""
     began = time.monotonic()
