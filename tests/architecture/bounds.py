@@ -8,6 +8,7 @@ from tests.architecture.source import Function, Source, functions
 _THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor", "ProcessPoolExecutor", "Thread"}
 # Files that may start threads, with the reason. Work of a request runs in slices on the second event loop.
 MAY_START_THREADS: Mapping[str, str] = {
+    "builders/kit/process/trace_export.py": "ends the sending of spans in limited time, as the process ends",
     "builders/kit/process/activity.py": "answers the operator also while the event loop does not turn",
     "builders/forwarding/mail_filter.py": "large messages, in a process without requests",
     "builders/erasure/execution.py": "waits for the disk once, in a job",

@@ -49,6 +49,7 @@ DECLARING = {"old_rows.declare", "partitions.declare", "due_rows", "accounts_wit
 # Statements that are sent without a constant, with the reason.
 MAY_SEND = {
     "builders/kit/db/queries.py self.text": "the text of a query, which `statements` reads from its module",
+    "builders/kit/db/traced_statements.py query": "a statement of its caller, whose name a span gets",
     "builders/kit/db/migrations.py tables.encode()": "the tables of a migration file",
     "builders/kit/db/migrations.py keys.encode()": "the foreign keys of a migration file",
     "builders/kit/db/indexes.py statement.encode()": "a statement of a migration file",

@@ -75,6 +75,7 @@ WRONG: Mapping[str, Sequence[str]] = {
     "postmaster": ["Hostmaster"],
     "metrics_host": [],  # it is tried where a port is set
     "metrics_port": ["http"],
+    "traces_to": ["collector.example:4318", "ftp://collector.example"],
     "seller_name": ["x" * 121],
     "seller_address": ["a|b|c|d|e|f|g"],
     "seller_tax_id": ["x" * 41],

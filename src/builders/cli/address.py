@@ -1,15 +1,19 @@
 """Where `serve` listens, and which process already does."""
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from typing import Any
 
 import psutil
 
 from builders.kit.process import parts
 from builders.kit.process.parts import Parts
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 SERVED = "served-at.json"  # in the data folder
 
@@ -26,6 +30,7 @@ def kept(settings: Settings, *, parts_path: str) -> Iterator[None]:
     with suppress(OSError):
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         earlier = file.read_text(encoding="utf-8") if file.exists() else ""
+        text = json.dumps({**served, **_compare(settings, earlier)})
         file.write_text(text, encoding="utf-8")
     try:
         yield
@@ -33,6 +38,44 @@ def kept(settings: Settings, *, parts_path: str) -> Iterator[None]:
         with suppress(OSError):
             if _is_served(earlier) and file.read_text(encoding="utf-8") == text:
                 file.write_text(earlier, encoding="utf-8")
+
+
+def _compare(settings: Settings, earlier: str) -> Mapping[str, object]:
+    """Return digests of the settings, and which of them the last start that changed any has changed."""
+    now = clock.now().isoformat(timespec="seconds")
+    values = settings.model_dump(mode="python", exclude={"host", "port"})
+    digests = {name: _digest(value) for name, value in values.items()}
+    before: Mapping[str, Any] = {}
+    with suppress(ValueError, TypeError):
+        before = json.loads(earlier)
+    former = before.get("settings")
+    changed = [] if former is None else sorted(name for name, each in digests.items() if former.get(name) != each)
+    last = {"changed": changed, "changed_at": now} if changed else {}
+    kept = {name: before[name] for name in ("changed", "changed_at") if name in before}
+    return {"started_at": now, "settings": digests, **kept, **last}
+
+
+def _digest(value: object) -> str:
+    """Return 16 bits of a digest: enough to see a change, and too few to find a secret."""
+    text = json.dumps(value, default=lambda each: getattr(each, "get_secret_value", each.__str__)())
+    return hashlib.sha256(text.encode()).hexdigest()[:4]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastStart:
+    """The last start of `serve` with a data folder, and the last one that had other settings."""
+
+    started_at: str | None = None
+    changed: Sequence[str] = ()  # settings
+    changed_at: str | None = None
+
+
+def load_last_start(settings: Settings) -> LastStart:
+    """Return the last start with the data folder."""
+    with suppress(OSError, ValueError, TypeError):
+        stored = json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))
+        return LastStart(**{each.name: stored[each.name] for each in fields(LastStart) if each.name in stored})
+    return LastStart()
 
 
 def with_address(settings: Settings) -> Settings:

@@ -10,8 +10,9 @@ import click
 import uvicorn
 
 from builders.app import Service, create_app, lifespan, settle
-from builders.cli import protocol, setting_files
+from builders.cli import protocol, setting_files, traces
 from builders.cli.session import fail, read_settings
+from builders.kit.http.traced_requests import TracedRequests
 from builders.kit.process import activity, supervision
 from builders.kit.values import clock
 
@@ -76,7 +77,7 @@ def http_command(fd: int) -> None:
     setting_files.require(settings)
     service = create_app(settings)
     config = uvicorn.Config(
-        service,
+        service if settings.traces_to is None else TracedRequests(service, settings.trusted_proxies),
         lifespan="off",
         http=protocol.bounded(settings.body_limit, service.large_bodies),
         ws="none",
@@ -93,7 +94,7 @@ def http_command(fd: int) -> None:
     service.prepare()
     settle()
     try:
-        with activity.shown(settings.data_dir, "http"):
+        with activity.shown(settings.data_dir, "http"), traces.exported(settings, "http"):
             server.run(sockets=[listener])
     except OSError as error:
         fail(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.")

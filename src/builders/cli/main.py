@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "reload": "builders.cli.status:reload_command",
     "doctor": "builders.cli.operate:doctor_command",
     "demo": "builders.cli.demo:demo",
+    "audit": "builders.cli.audit:audit",
     "backup": "builders.cli.backup:backup",
     "accounts": "builders.cli.accounts:accounts",
     "keys": "builders.cli.keys:keys",

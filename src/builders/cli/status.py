@@ -5,7 +5,7 @@ import os
 import platform
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import click
@@ -13,7 +13,7 @@ import psycopg
 
 from builders.backup import folders
 from builders.cli import address
-from builders.cli.address import with_address
+from builders.cli.address import LastStart, with_address
 from builders.cli.commands import counted, json_option, show, table
 from builders.cli.session import connected, fail, on_database, read_settings
 from builders.kit.db import demand, migrations
@@ -39,6 +39,8 @@ class Status:
     lanes: Sequence[Lane]
     connections: int
     max_connections: int
+    last_start: LastStart = field(default_factory=LastStart)  # of `serve` with this data folder
+    last_migrations: Mapping[str, datetime] = field(default_factory=dict)  # by name
     last_backup: datetime | None = None  # in BUILDERS_BACKUP_TO; those of other programs are not recorded
 
     @property
@@ -59,7 +61,9 @@ def status_command(*, as_json: bool) -> None:
         pending = on_database(settings, migrations.list_pending)
         if len(pending) >= len(migrations.list_migrations()):
             fail("The database is empty. Start the service by `builders serve`.")
+        applied = on_database(settings, migrations.list_last)
         found = on_database(settings, lambda conninfo: _read(conninfo, pending, address.load_parts(given)))
+    found = replace(found, last_start=address.load_last_start(given), last_migrations=applied)
     if given.backup_to is not None and (backups := folders.list_backups(given.backup_to)):
         found = replace(found, last_backup=backups[0].made_at)
     show({**_members(found), "is_well": found.is_well}, as_json=as_json, text=_describe(found))
@@ -101,11 +105,16 @@ def _describe(found: Status) -> str:
         (each.lane, each.waiting, each.planned, each.running, each.failed, _age(each.oldest_at))
         for each in found.lanes
     ]
+    start = found.last_start
+    names = ", ".join(f"BUILDERS_{each.upper()}" for each in start.changed)
+    changed = f"{start.changed_at}, {names}" if start.changed_at else "not since the first recorded start"
+    applied = next((f"{name}, {_age(at)}" for name, at in found.last_migrations.items()), "none")
     return "\n".join(
         (
             f"builders     {found.version}, specification {found.specification}, Python {found.python}",
             f"PostgreSQL   {found.postgresql}, {found.connections} of {found.max_connections} connections",
-            f"migrations   {counted(len(found.pending_migrations), 'migration')} pending",
+            f"migrations   {counted(len(found.pending_migrations), 'migration')} pending; last: {applied}",
+            f"last start   {start.started_at or 'not recorded'}; settings changed: {changed}",
             f"processes    {', '.join(processes) or 'no `builders serve` runs with this data folder'}",
             f"workers      {found.lanes_served // 3} respond; {worker}",
             f"last backup  {_age(found.last_backup) if found.last_backup else 'not recorded'}",

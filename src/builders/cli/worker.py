@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import click
 
 from builders import worker
-from builders.cli import metrics, remote_checks, setting_files
+from builders.cli import metrics, remote_checks, setting_files, traces
 from builders.cli.address import with_address
 from builders.cli.session import (
     alone,
@@ -39,4 +39,5 @@ def worker_command(*, no_migrate: bool) -> None:
                 stack.enter_context(metrics.served(settings, of_children=False))
                 remote_checks.require(settings)
             stack.enter_context(activity.shown(settings.data_dir, "worker"))
+            stack.enter_context(traces.exported(settings, "worker"))
             asyncio.run(worker.main(settings))

@@ -18,7 +18,7 @@ from builders.identity.events import (
     EmailChanged,
     EmailVerified,
 )
-from builders.identity.records import About, Account, AuditAction
+from builders.identity.records import About, Account, AuditAction, AuditEntry
 from builders.identity.store import accounts as store
 from builders.kit.callers import Actor
 from builders.kit.db import partitions, suspensions
@@ -243,6 +243,21 @@ async def record_audits(
         now=clock.now(),
     )
     return entry_ids
+
+
+async def list_recent_audit(
+    conn: Conn,
+    *,
+    since: datetime,
+    account_id: UUID | None,
+    actions: Sequence[AuditAction],
+    actor: str | None,
+    limit: int,
+) -> Sequence[AuditEntry]:
+    """Return the audit entries since a time, of one account or all, newest first; of these actions, or of any."""
+    return await store.list_recent_entries(
+        conn, since=since, account_id=account_id, actions=[*actions] or None, actor=actor, limit=limit
+    )
 
 
 async def list_audit(

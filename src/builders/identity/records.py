@@ -395,3 +395,16 @@ class AuditAction(StrEnum):
 
 
 About = Mapping[str, str | int | bool | None]  # the details of an audit entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """An audit entry of any account, as the operator lists it."""
+
+    created_at: datetime
+    account_id: UUID
+    action: str
+    actor_type: str
+    actor_label: str | None
+    request_id: str | None
+    about: About

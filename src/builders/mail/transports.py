@@ -31,6 +31,7 @@ from aiosmtplib import (
     SMTPResponseException,
 )
 
+from builders.kit.process import traces
 from builders.kit.process.redaction import MASK
 from builders.mail.records import Status
 
@@ -157,11 +158,14 @@ class SmtpTransport:
 
     async def send(self, message: OutgoingMessage) -> Outcome:
         """Make one attempt, in bounded time."""
-        try:
-            async with asyncio.timeout(self._limits.total_s):
-                return self._masked(await self._attempt(message))
-        except TimeoutError:
-            return self._too_slow()
+        with traces.span("smtp.send", "client") as span:
+            try:
+                async with asyncio.timeout(self._limits.total_s):
+                    outcome = self._masked(await self._attempt(message))
+            except TimeoutError:
+                outcome = self._too_slow()
+            span.set(error=None if outcome.status is Status.SENT else outcome.status)
+            return outcome
 
     async def probe(self) -> Outcome | None:
         """Connect and sign in as for a message, in bounded time; return why that fails, or None."""

@@ -16,7 +16,7 @@ from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.jobs import worker_metrics
 from builders.kit.outbound.client import Outbound
-from builders.kit.process import log, metrics
+from builders.kit.process import log, metrics, traces
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.webhooks import deliveries
@@ -205,9 +205,11 @@ class Sender:
         if claim.request_id is not None:
             bind_contextvars(request_id=claim.request_id)  # of this task alone
         try:
-            result = await deliveries.send_claim(
-                self._outbound, self._keyring, claim, total_s=self._limits.request_s
-            )
+            with traces.span("webhooks.delivery", "consumer", caused_by=claim.traceparent) as span:
+                result = await deliveries.send_claim(
+                    self._outbound, self._keyring, claim, total_s=self._limits.request_s
+                )
+                span.set(attempt=result.attempt.n, error=result.attempt.error)
         except Exception:  # noqa: BLE001 - one failure must not stop the other deliveries
             _log.exception("delivery_not_sent", delivery=str(claim.delivery_id))
             result = deliveries.internal_failure(claim)

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 
-from builders.identity.records import ERASED, Account, Identity
+from builders.identity.records import ERASED, Account, AuditEntry, Identity
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import query, recent_entries
 
 # The sandbox account is inserted from the account's new row: no row is inserted when the address is taken.
 INSERT_ACCOUNT = """
@@ -139,6 +139,9 @@ insert_entries = query("""
            %(request_id)s, entry.about
     FROM unnest(%(entry_ids)s::uuid[], %(abouts)s::jsonb[]) AS entry (id, about)
 """).run()
+list_recent_entries = recent_entries(
+    "identity_audit", columns="created_at, account_id, action, actor_type, actor_label, request_id, about"
+).all(AuditEntry)
 # The JSON of the items, the id of the last one, and whether more follow.
 list_entries = query(f"""
     SELECT {ENTRIES_PAGE} FROM (

@@ -25,8 +25,9 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
 from builders.kit.db import sessions
+from builders.kit.db.traced_statements import TracedCursor
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem
-from builders.kit.process import log, waits
+from builders.kit.process import log, traces, waits
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
@@ -243,6 +244,8 @@ class Database:
                 _log.error("database_unusable", reason=error.reason, next_action=error.next_action)
                 raise
             self._is_checked = True
+        if traces.is_on():
+            conn.cursor_factory = TracedCursor
         if isinstance(conn, DeadlineConnection):
             conn.deadline_s = self.pool.response_timeout_s
             conn.add_notice_handler(conn.take_notice)

@@ -4,9 +4,10 @@ The job queue's package ships its schema: the whole schema for a new database, m
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import resources
 from importlib.resources.abc import Traversable
 from itertools import takewhile
@@ -50,6 +51,12 @@ RECORD_RELEASE = """
     ON CONFLICT (release) DO UPDATE SET migrated_at = EXCLUDED.migrated_at
 """
 APPLIED = "SELECT name, digest FROM kit_migrations"
+# Those that were applied with the newest one, within a minute.
+LAST_APPLIED = """
+    SELECT name, applied_at FROM kit_migrations
+    WHERE applied_at > (SELECT max(applied_at) FROM kit_migrations) - interval '1 minute'
+    ORDER BY applied_at DESC, name DESC LIMIT 3
+"""
 WORKS_WITH = "SELECT works_with FROM kit_migrations"
 LAST_RELEASE = "SELECT release FROM kit_releases ORDER BY migrated_at DESC LIMIT 1"
 # A lock of a transaction: a pooler would keep that of a session. A statement that waits for it would stop an index
@@ -162,6 +169,12 @@ def list_pending(conninfo: str) -> list[str]:
     Raise MigrationError if other files were applied to it.
     """
     return [each.name for each in read(conninfo).pending]
+
+
+def list_last(conninfo: str) -> Mapping[str, datetime]:
+    """Return when the newest migrations were applied, by their names, the last one first."""
+    with psycopg.connect(conninfo, connect_timeout=5) as conn:
+        return dict(conn.execute(LAST_APPLIED).fetchall())
 
 
 def read(conninfo: str) -> State:

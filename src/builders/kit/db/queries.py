@@ -195,6 +195,24 @@ def newest_rows(
     ).unprepared  # a generic plan fits no combination of the filters
 
 
+def recent_entries(table: LiteralString, *, columns: LiteralString) -> Statement:
+    """Return a statement that lists entries since a time, newest first, for the operator.
+
+    Each filter can be null: the account, the actions, and the type of the actor.
+    """
+    return _finder(
+        table,
+        f"""
+        SELECT {columns} FROM {table}
+        WHERE created_at >= %(since)s
+          AND (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+          AND (%(actions)s::text[] IS NULL OR action = ANY(%(actions)s::text[]))
+          AND (%(actor)s::text IS NULL OR actor_type = %(actor)s)
+        ORDER BY created_at DESC, id DESC LIMIT %(limit)s
+        """,
+    ).unprepared
+
+
 def _finder(table: LiteralString, text: LiteralString) -> Statement:
     FINDERS[f"{table} {len(FINDERS)}"] = text
     return Statement(text)

@@ -26,7 +26,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.db.queries import query
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue
-from builders.kit.process import log, metrics
+from builders.kit.process import log, metrics, traces
 from builders.kit.values import clock
 
 BATCH_SIZE = 500
@@ -46,6 +46,7 @@ class PublishedEvent:
     created_at: datetime
     data: str  # JSON text; the declared event describes its schema
     request_id: str | None = None  # of the request that published it
+    traceparent: str | None = None  # of the span that published it, if there was one
 
     def read(self) -> Any:
         """Return the decoded JSON data."""
@@ -75,12 +76,14 @@ _claim = query("""
         DELETE FROM kit_outbox_pending AS row USING free WHERE row.id = free.id
         RETURNING row.id, row.account_id, row.created_at
     )
-    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
+    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id,
+           event.traceparent
     FROM kit_outbox AS event JOIN claimed USING (account_id, id, created_at) ORDER BY event.id
 """).all(PublishedEvent, dispatchers=DISPATCHERS, batch=BATCH_SIZE, locks=8511047300)
 _find_oldest_pending = query("SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1").scalar(datetime)
 _load_by_id = query("""
-    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
+    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id,
+           event.traceparent
     FROM unnest(%(ids)s::uuid[], %(created)s::timestamptz[]) AS wanted (id, created_at)
     JOIN kit_outbox AS event
       ON event.account_id = %(account_id)s AND event.id = wanted.id AND event.created_at = wanted.created_at
@@ -210,6 +213,7 @@ async def notify_subscriber(
             return
         if published.request_id is not None:
             bind_contextvars(request_id=published.request_id)  # a job has a context of its own
+        traces.present().link(published.traceparent)
         if function is None:
             await _batch_subscribers[subscriber](conn, [published])
         else:

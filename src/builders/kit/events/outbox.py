@@ -18,6 +18,7 @@ from structlog.contextvars import get_contextvars
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
+from builders.kit.process import traces
 from builders.kit.values import clock, ids
 
 partitions.declare("kit_outbox", retention=timedelta(days=90))
@@ -25,8 +26,8 @@ partitions.declare("kit_outbox", retention=timedelta(days=90))
 # Both from the parameters: Citus sends the rows of a CTE that another table gets to all nodes.
 INSERT = """
     WITH event AS (
-        INSERT INTO kit_outbox (id, created_at, account_id, name, version, request_id, data)
-        SELECT id, %(now)s, account_id, %(name)s, %(version)s, %(request_id)s, data
+        INSERT INTO kit_outbox (id, created_at, account_id, name, version, request_id, traceparent, data)
+        SELECT id, %(now)s, account_id, %(name)s, %(version)s, %(request_id)s, %(traceparent)s, data
         FROM unnest(%(ids)s::uuid[], %(account_ids)s::uuid[], %(data)s::text[]) AS new (id, account_id, data)
     )
     INSERT INTO kit_outbox_pending (id, account_id, created_at)
@@ -104,6 +105,7 @@ async def publish_many(conn: Conn, event: Event, events: Iterable[tuple[UUID, Ba
             "name": event.name,
             "version": event.version,
             "request_id": get_contextvars().get("request_id"),
+            "traceparent": traces.current(),
             "ids": ids.new_many(len(rows)),
             "account_ids": [account_id for account_id, _ in rows],
             "data": [data.model_dump_json() for _, data in rows],

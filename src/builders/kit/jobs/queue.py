@@ -29,7 +29,7 @@ from builders.kit.db import notifications, old_rows, partitions, suspensions
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import worker_metrics
-from builders.kit.process import activity, log, metrics, secret_keys
+from builders.kit.process import activity, log, metrics, secret_keys, traces
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -140,8 +140,12 @@ async def _raised_as_psycopg() -> AsyncIterator[None]:
 
 
 def requested_by(request_id: str | None) -> Mapping[str, str]:
-    """Return the argument of a job for its request; `defer` adds that of the running one."""
-    return {} if request_id is None else {ARGUMENT: request_id}
+    """Return the argument of a job for its request; `defer` adds that of the running one.
+
+    The present span follows after a blank, and is no argument of its own: a worker of 1.0.0 refuses a further one.
+    """
+    words = (request_id or "", *filter(None, [traces.current()]))
+    return {ARGUMENT: " ".join(words)} if any(words) else {}
 
 
 class QueueConnector(PsycopgConnector):
@@ -329,9 +333,11 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
 
 async def _bind_request(run: Callable[[], Awaitable[T]], context: JobContext, _worker: Worker) -> T:
     """Run a job with the id of its request, for its log lines and for what it enqueues and publishes."""
-    request_id, ids = context.job.task_kwargs.pop(ARGUMENT, None), context.job.task_kwargs
+    by, ids, name = context.job.task_kwargs.pop(ARGUMENT, None), context.job.task_kwargs, context.job.task_name
+    request_id, _, trace = str(by or "").partition(" ")
     bound = bound_contextvars(**({REQUEST_ID: request_id} if request_id else {}))
-    with bound, activity.job(context.job.task_name, account_id=ids.get("account_id")):
+    traced = traces.span(name, "consumer", caused_by=trace or None)
+    with bound, activity.job(name, account_id=ids.get("account_id")), traced:
         return await run()
 
 

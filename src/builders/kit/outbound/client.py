@@ -27,12 +27,13 @@ from builders.kit.outbound.connections import (
 )
 from builders.kit.outbound.meter import Budget
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
+from builders.kit.process import traces
 from builders.kit.process.settings import Settings
+from builders.kit.process.traces import TRACEPARENT
 from builders.kit.process.version import VERSION
 
 __all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused"]
 
-TRACEPARENT = "traceparent"
 _VALUE = re.compile(r"(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?")  # RFC 9110, 5.5, in ASCII
 
 
@@ -118,8 +119,11 @@ class Outbound:
             budget=Budget(max_bytes),
         )
         try:
-            async with asyncio.timeout(total_s):
-                return await self._sessions.exchange(exchange)
+            with traces.span("outbound.request", "client", method=method) as span:
+                async with asyncio.timeout(total_s):
+                    response = await self._sessions.exchange(exchange)
+                span.set(status=response.status)
+                return response
         except TimeoutError as error:
             raise OutboundFailed(Failure.TIMEOUT if exchange.connection else Failure.CONNECT) from error
 
@@ -146,5 +150,7 @@ def _build_headers(given: Mapping[str, str]) -> dict[str, str]:
     trace = get_contextvars().get(TRACEPARENT)
     if trace is None:
         return dict(given)
+    if traces.is_on():  # that of the span of this task
+        return {**given, TRACEPARENT: trace}
     version, trace_id, _, flags = trace.split("-")
     return {**given, TRACEPARENT: f"{version}-{trace_id}-{secrets.token_hex(8)}-{flags}"}

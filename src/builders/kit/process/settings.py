@@ -279,6 +279,12 @@ class Settings(BaseSettings):
         le=65535,
         description="Port of `/metrics` of all processes of a `builders serve`, for Prometheus. Unset: none.",
     )
+    traces_to: _WebAddress | None = Field(
+        None,
+        validation_alias=AliasChoices("BUILDERS_TRACES_TO", "OTEL_EXPORTER_OTLP_ENDPOINT", "traces_to"),
+        description="Base URL of a collector of OpenTelemetry (OTLP over HTTP), to which traces are sent, such as "
+        "`http://127.0.0.1:4318`. `OTEL_EXPORTER_OTLP_ENDPOINT` is an alternative name. Unset: nothing is traced.",
+    )
     seller_name: str = Field("Builders", min_length=1, max_length=120, description="The seller on invoices.")
     seller_address: Annotated[tuple[str, ...], NoDecode] = Field(
         (), max_length=6, description="Address of the seller on invoices, with `|` between its lines."

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from builders.kit.outbound.client import Outbound, OutboundFailed
+from builders.kit.process import traces
 from builders.kit.values import clock
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 
@@ -123,6 +124,7 @@ class ApiClient:
     base_url: str
     max_bytes: int = MAX_BYTES  # of a response
     total_s: float = TOTAL_S
+    registrar: str = "other"  # in traces
 
     async def send(
         self,
@@ -157,10 +159,10 @@ class ApiClient:
 
     async def _send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ApiResponse:
         await self.pace.acquire()
+        options: dict[str, Any] = {"total_s": self.total_s, "max_bytes": self.max_bytes, "reuse": True}
         try:
-            response = await self.outbound.request(
-                method, url, headers=headers, body=body, total_s=self.total_s, max_bytes=self.max_bytes, reuse=True
-            )
+            with traces.span("registrar.request", "client", registrar=self.registrar):
+                response = await self.outbound.request(method, url, headers=headers, body=body, **options)
         except OutboundFailed as error:
             # The URL of some registrars holds the key: only the kind of the failure is kept.
             raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, hint=str(error)) from None

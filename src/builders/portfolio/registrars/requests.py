@@ -128,7 +128,9 @@ def make_adapter(
     adapter = ADAPTERS[profile.provider]
     base_url = connection.base_url or adapter.base_url_of(connection.environment, credentials=credentials)
     max_bytes = MAX_BYTES if connection.base_url is None else STAND_IN_BYTES
-    api = ApiClient(outbound=outbound, pace=pace, base_url=base_url, max_bytes=max_bytes)
+    api = ApiClient(
+        outbound=outbound, pace=pace, base_url=base_url, max_bytes=max_bytes, registrar=profile.provider
+    )
     return adapter(api, credentials=credentials)
 
 

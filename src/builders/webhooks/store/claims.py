@@ -26,13 +26,13 @@ CLAIM_COLUMNS = """
     claimed.next_attempt_at AS lease_until, claimed.attempts, claimed.step, claimed.once, claimed.resume_at,
     claimed.test, claimed.replayed, destination.url, destination.secret,
     CASE WHEN destination.old_secret_until > %(now)s THEN destination.old_secret END AS old_secret,
-    coalesce(payload.body, '') AS body, payload.request_id
+    coalesce(payload.body, '') AS body, payload.request_id, payload.traceparent
 """
 CLAIM_JOIN = """
     JOIN webhooks_destinations AS destination
       ON destination.account_id = claimed.account_id AND destination.id = claimed.destination_id
     LEFT JOIN LATERAL (
-        SELECT body, request_id FROM webhooks_payloads
+        SELECT body, request_id, traceparent FROM webhooks_payloads
         WHERE account_id = destination.account_id AND event_id = claimed.event_id
           AND created_at = claimed.created_at
         LIMIT 1
@@ -184,6 +184,7 @@ class Claim(Receiver):
     is_unhealthy: bool  # its receiver fails or is slow
     body: str = field(repr=False)
     request_id: str | None  # of the request that published the event
+    traceparent: str | None = None  # of the span that published it
 
 
 DueDestination = tuple[UUID, UUID]  # a destination with a due delivery: the ids of its account and its own

@@ -20,12 +20,12 @@ INSERT_DELIVERIES = """
     WITH event AS (
         SELECT * FROM unnest(
             %(account_id)s::uuid[], %(id)s::uuid[], %(created_at)s::timestamptz[], %(name)s::text[],
-            %(wanted)s::text[], %(body)s::text[], %(request_id)s::text[]
-        ) AS event (account_id, id, created_at, name, wanted, body, request_id)
+            %(wanted)s::text[], %(body)s::text[], %(request_id)s::text[], %(traceparent)s::text[]
+        ) AS event (account_id, id, created_at, name, wanted, body, request_id, traceparent)
     ),
     -- 2. The destinations of each event: enabled, or disabled by the service.
     matched AS (
-        SELECT event.account_id, event.id AS event_id, event.created_at, event.name, body, request_id,
+        SELECT event.account_id, event.id AS event_id, event.created_at, event.name, body, request_id, traceparent,
                destination.id AS destination_id, webhooks_delivery_id(event.id, destination.id) AS delivery_id,
                destination.enabled AND NOT EXISTS (
                    SELECT FROM kit_suspensions AS held WHERE held.account_id = destination.account_id
@@ -35,8 +35,8 @@ INSERT_DELIVERIES = """
     ),
     -- 3. The payload, once for each event with a destination.
     payload AS (
-        INSERT INTO webhooks_payloads (account_id, event_id, created_at, body, request_id)
-        SELECT DISTINCT ON (event_id) account_id, event_id, created_at, body, request_id FROM matched
+        INSERT INTO webhooks_payloads (account_id, event_id, created_at, body, request_id, traceparent)
+        SELECT DISTINCT ON (event_id) account_id, event_id, created_at, body, request_id, traceparent FROM matched
         ON CONFLICT DO NOTHING
     ),
     -- 4. The deliveries. For a destination that the service disabled, or a suspended account, the delivery is
@@ -75,7 +75,7 @@ async def insert_deliveries(
 
     `wanted` are the names and patterns that match each event, and `bodies` the payloads.
     """
-    row: dict[str, Any] = columns(events, "account_id", "id", "created_at", "name", "request_id")
+    row: dict[str, Any] = columns(events, "account_id", "id", "created_at", "name", "request_id", "traceparent")
     row |= {"wanted": ["{" + ",".join(each) + "}" for each in wanted], "body": bodies, "now": now}
     return (await conn.execute(INSERT_DELIVERIES, row)).rowcount
 
