@@ -56,7 +56,7 @@ def receiving() -> Iterator[tuple[int, list[str | None]]]:
 
 
 def promote(serving: Serving, port: int) -> None:
-    """Claim a name, of whose event a destination is told."""
+    """Claim a name, of whose event a destination is told, and ask for an email."""
     data, catalog = serving.data, serving.data.with_name("catalog.csv")
     catalog.write_text(f"domain\n{DOMAIN}\n")
     assert builders(data, "accounts", "create", "--email", OWNER).returncode == 0
@@ -79,10 +79,11 @@ def promote(serving: Serving, port: int) -> None:
         wanted = {"plan_id": planned["id"], "digest": planned["digest"]}
         promoted = client.post("/sandbox/promote", json=wanted)
         assert promoted.json()["status"] == "succeeded", promoted.text
+        assert client.post("/auth/login", json={"email": OWNER}).status_code == 200
 
 
 def mails(collector: Collector) -> list[Received]:
-    """Return the attempts to send the mail of the promotion."""
+    """Return the attempts to send the email."""
     jobs = collector.named("mail.deliver")
     return [each for each in jobs if each.attributes.get("builders.request_id") == REQUEST_ID]
 
@@ -127,7 +128,7 @@ def test_the_mail_is_linked_over_its_job(scene: Scene) -> None:
     while found.linked:
         found = by_id[found.linked[0]]
         seen.append(found.name)
-    assert seen[-1] == "sandbox_promote"
+    assert seen[-1] == "auth_request_login"
 
 
 def test_no_span_has_a_name_an_address_or_a_text(scene: Scene) -> None:

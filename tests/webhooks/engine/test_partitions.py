@@ -84,7 +84,7 @@ async def test_a_delivery_whose_payload_appears_late_is_sent(harness: Harness) -
             payload = await taken.fetchone()
         assert await harness.rounds() == 0
         async with harness.database.transaction() as conn:
-            await conn.execute("INSERT INTO webhooks_payloads VALUES (%s, %s, %s, %s, %s)", payload)
+            await conn.execute("INSERT INTO webhooks_payloads VALUES (%s, %s, %s, %s, %s, %s)", payload)
         later(claims.LEASE)
         assert await harness.rounds() == 1
     assert (await harness.one()).status == "succeeded"
