@@ -179,6 +179,17 @@ def job_list() -> str:
     return table(("Job", "When", "Does", "Tries"), rows)
 
 
+def access() -> str:
+    """Write each class of operations with what each caller gets."""
+    file = REFERENCE.parents[1] / "tests" / "access" / "matrix.toml"
+    parts = []
+    for each in tomllib.loads(file.read_text(encoding="utf-8"))["class"]:
+        rows = [(f"`{found}`", ", ".join(callers)) for found, callers in each["callers"].items()]
+        names = ", ".join(f"`{name}`" for name in each["operations"])
+        parts += [f"## {each['title']}", names, table(("Result", "Callers"), rows)]
+    return "\n\n".join(parts)
+
+
 def scattered() -> str:
     """Write the statements that can touch all shards, by how often they run."""
     file = REFERENCE.parents[1] / "tests" / "architecture" / "fan_out.toml"
@@ -379,6 +390,7 @@ def metric_list() -> str:
 
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
+    "access.md": access,
     "all-shards.md": scattered,
     "cli.md": commands,
     "errors.md": error_codes,

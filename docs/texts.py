@@ -30,7 +30,7 @@ SECTIONS = {
     "Clients and examples": ("clients/", "examples/"),
     "Reference": ("docs/reference/",),
     "Explanation": ("docs/explanation/",),
-    "Optional": ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/decisions/"),
+    "Optional": ("SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/decisions/"),
 }
 NOT_WHOLE = (
     "docs/decisions/",

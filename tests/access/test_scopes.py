@@ -1,4 +1,4 @@
-"""Every operation refuses missing credentials, an invalid key, and a key without the scope.
+"""Every operation refuses an invalid key, and a test key without the scope; test_matrix.py has the other callers.
 
 tests/architecture/test_scopes.py checks that an operation without a scope is listed as public.
 """
@@ -20,7 +20,6 @@ from tests.contract.document import operations
 from tests.contract.operations import PUBLIC
 from tests.contract.pending import PENDING
 
-OF_PEOPLE = {"DELETE /v1/api-keys"}  # with a scope of keys, although a key does not send them
 FEWEST = 11  # operations with a scope, at least
 
 
@@ -47,15 +46,6 @@ async def ask(client: Client, operation: str, key: str | None = None) -> httpx.R
 def lacking(scope: str) -> list[Preset]:
     """Return the presets without the scope."""
     return [preset for preset in Preset if scope not in expand(PRESETS[preset])]
-
-
-async def test_missing_credentials_are_refused(anyone: Client, scoped: dict[str, str]) -> None:
-    answers = {operation: await ask(anyone, operation) for operation in scoped}
-
-    assert {name: (each.status_code, each.json()["code"]) for name, each in answers.items()} == dict.fromkeys(
-        scoped, (401, "credentials_missing")
-    )
-    assert all(each.headers["WWW-Authenticate"].startswith("Bearer ") for each in answers.values())
 
 
 @pytest.mark.parametrize("bad", ["unknown", "mistyped", "malformed"])
@@ -86,18 +76,6 @@ async def test_a_missing_scope_is_named(people: MakePerson, scoped: dict[str, st
                 assert scope in answer.headers["WWW-Authenticate"], operation
 
     assert asked >= 2  # a domainer's key may neither plan nor promote
-
-
-async def test_a_key_with_the_scope_is_accepted(people: MakePerson, scoped: dict[str, str]) -> None:
-    holders: dict[Preset, Person] = {preset: await people(preset.value, preset) for preset in Preset}
-
-    for operation, scope in scoped.items():
-        for preset in set(Preset) - set(lacking(scope)):
-            answer = await ask(holders[preset], operation)
-            if operation in OF_PEOPLE:
-                assert answer.json()["code"] == "person_required"
-                continue
-            assert answer.status_code not in {401, 403}, (operation, preset, answer.text)
 
 
 async def test_public_operations_ignore_credentials(anyone: Client, service: Service) -> None:

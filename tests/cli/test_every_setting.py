@@ -73,6 +73,7 @@ WRONG: Mapping[str, Sequence[str]] = {
     "filter_listen": ["9471"],
     "mail_log": ["/dev"],
     "postmaster": ["Hostmaster"],
+    "security_contact": ["Security", "http://builders.example/security", "https://a b", "a@b.example\nc"],
     "metrics_host": [],  # it is tried where a port is set
     "metrics_port": ["http"],
     "traces_to": ["collector.example:4318", "ftp://collector.example"],

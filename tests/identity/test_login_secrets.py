@@ -12,6 +12,7 @@ from tests import log_lines
 from tests.cast import Client, Person
 from tests.identity.sign_in_messages import Postbox
 from tests.wire import sent_texts
+from tests.worker import emails_to
 
 LOGIN = "/v1/auth/login"
 REDEEM = "/v1/auth/login/redeem"
@@ -109,3 +110,14 @@ async def test_neither_code_nor_token_nor_grant_is_logged(anyone: Client, alice:
     assert written.count('"path":"/v1/auth/login') >= 5
     for secret in (message.token, message.code, message.code.replace("-", ""), "b" * 38):
         assert secret not in written
+
+
+async def test_the_mail_has_no_tracked_link(anyone: Client, alice: Person, postbox: Postbox) -> None:
+    await anyone.post(LOGIN, json={"email": alice.account.email})
+    mailed = await postbox.newest_for(alice.account.email)
+    [whole] = emails_to(alice.account.email, postbox.settings.data_dir, name="*sign_in*.eml")
+
+    texts = [str(part.get_content()) for part in whole.walk() if part.get_content_maintype() == "text"]
+    assert len(texts) == len(("plain", "html"))
+    assert all(mailed.code in each for each in texts)
+    assert [each for each in texts if "/v1/t/" in each] == []

@@ -103,6 +103,13 @@ def read_web_address(text: str) -> str:
     return text
 
 
+def read_contact(text: str) -> str:
+    """Return an address of email, or of a page under https. Raise ValueError."""
+    if not re.fullmatch(r"[\w.+-]+@[\w.-]+|https://[\w.-]+(:\d+)?(/[!-~]*)?", text, re.ASCII):
+        raise ValueError("write an address: security@builders.example, or https://host/path")
+    return text
+
+
 def read_selector(text: str) -> str:
     """Return the selector of a key in DNS (RFC 6376, 3.1). Raise ValueError."""
     if not _SELECTOR.fullmatch(text):

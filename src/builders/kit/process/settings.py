@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from builders.kit.process.hosts import (
+    read_contact,
     read_host,
     read_host_port,
     read_local_listener,
@@ -57,6 +58,7 @@ _LISTS = (
 _Host = Annotated[str, AfterValidator(read_host)]
 _HostPort = Annotated[str, AfterValidator(read_host_port)]
 _Origin = Annotated[str, AfterValidator(read_origin)]
+_Contact = Annotated[str, AfterValidator(read_contact)]
 _WebAddress = Annotated[str, AfterValidator(read_web_address)]
 _ResolverText = Annotated[str, AfterValidator(lambda text: read_resolver(text) and text)]
 
@@ -271,6 +273,11 @@ class Settings(BaseSettings):
         None,
         description="Address of the operator, which receives the mail to `postmaster` and `abuse` of each domain. "
         "Unset: this mail is refused, or goes to the catch-all of the domain.",
+    )
+    security_contact: _Contact | None = Field(
+        None,
+        description="Where people report vulnerabilities, shown at `/.well-known/security.txt`: an address, or "
+        "`https://…`. Unset: this file does not exist.",
     )
     metrics_host: str = Field("127.0.0.1", description="Address that metrics are served on.")
     metrics_port: int | None = Field(
