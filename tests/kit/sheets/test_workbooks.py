@@ -335,6 +335,15 @@ def with_wrong_sum(content: bytes, name: str) -> bytes:
         return content.replace(archive.getinfo(name).CRC.to_bytes(4, "little"), bytes(4))
 
 
+def with_encoding(content: bytes, encoding: str) -> bytes:
+    """The archive, whose list of sheets is XML of another encoding."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    head, _, rest = parts["xl/workbook.xml"].rpartition(b"?>")
+    assert b"encoding" in head or not head
+    return zipped({**parts, "xl/workbook.xml": f'<?xml version="1.0" encoding="{encoding}"?>'.encode() + rest})
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -342,8 +351,13 @@ def with_wrong_sum(content: bytes, name: str) -> bytes:
         with_wrong_sum(ods(ods_row(ods_cell("x"))), "content.xml"),
         xls(["x"])[:1700],  # python-calamine panics
         xls(["x"]).replace(struct.pack("<HHH", 0xFFFE, 9, 6), struct.pack("<HHH", 0xFFFE, 9, 65)),
+        with_encoding(xlsx(TABLE), "U-TF-8"),
+        with_encoding(xlsx(TABLE), "idna"),
     ],
-    ids=["a checksum of .xlsx", "a checksum of .ods", "a cut stream", "a size of sectors"],
+    ids=[
+        *("a checksum of .xlsx", "a checksum of .ods", "a cut stream", "a size of sectors"),
+        *("an unknown encoding", "another encoding"),
+    ],
 )
 def test_a_damaged_file_is_no_fault_of_the_program(content: bytes) -> None:
     with capture_logs() as logs:

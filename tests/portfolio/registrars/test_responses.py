@@ -247,3 +247,11 @@ async def test_a_large_response_leaves_the_event_loop_free() -> None:
 
 def test_the_code_of_a_failure_is_bounded() -> None:
     assert len(RegistrarFailed(RegistrarFailure.REFUSED, code="x" * 10_000).code or "") == MAX_CODE
+
+
+@pytest.mark.parametrize("encoding", ["U-TF-8", "utf-7", "rot13", "idna", "x" * 500])
+async def test_xml_of_an_unknown_encoding_is_malformed(encoding: str) -> None:
+    body = f'<?xml version="1.0" encoding="{encoding}"?><ApiResponse/>'
+    with pytest.raises(RegistrarFailed) as failed:
+        await listed(adapter_of("namecheap", Replay({"/xml.response": body})))
+    assert failed.value.kind is RegistrarFailure.MALFORMED

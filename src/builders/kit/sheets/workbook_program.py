@@ -44,8 +44,9 @@ _CODECS = ("cp437", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "latin
 _WHY = {"Cannot detect file format": "its sheets cannot be read", "": "it ends early"}
 # What the parsers of archives, XML and records raise for a damaged file.
 _DAMAGED = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, SyntaxError, ValueError, struct.error, IndexError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, EOFError, SyntaxError, ValueError, struct.error, LookupError, OverflowError),
     *(StopIteration, NotImplementedError),  # an entry without a root; a version of ZIP that zipfile does not know
+    OSError,  # XML of another encoding, whose module this process cannot open
 )
 # What an archive is that is no workbook, by how the names of its entries begin.
 _OTHERS = {"word/": "a Word document", "ppt/": "a PowerPoint presentation", "index/": "an Apple iWork document"}

@@ -77,7 +77,7 @@ class ApiResponse:
         """Return the root of an XML body without entities. Raise RegistrarFailed when it is none."""
         try:
             root: Element = fromstring(self.body)
-        except (ParseError, DefusedXmlException, ValueError) as error:
+        except (ParseError, DefusedXmlException, ValueError, LookupError) as error:  # the last: of an encoding
             raise RegistrarFailed(RegistrarFailure.MALFORMED) from error
         return root
 
