@@ -142,10 +142,11 @@ def plans(conninfo: str) -> Mapping[str, Plan]:
     return found
 
 
-# Those whose values must be names of parameters, tables or roles, or that are completed before they are sent.
+# Those whose values must be names of parameters, tables or roles, that are completed before they are sent, or that
+# restore the embedded database, which is never distributed.
 LEFT_OUT = re.compile(
     r"kit/db/(distribution|partitions|roles|sessions)\.py:|erasure/store\.py:delete_rows|exports/store\.py:read_rows"
-    r"|forwarding/store\.py:(may_read|list_further_tables)"
+    r"|forwarding/store\.py:(may_read|list_further_tables)|backup/"
 )
 
 
