@@ -35,6 +35,15 @@ PLAN_TO_DECIDE = "/console/of/{owner_id}/plans/{plan_id}"
 TEST_REGISTRARS = "/console/test/portfolio/registrars"
 # In this order; a form follows what it needs.
 STEPS: Sequence[Step] = (
+    Step("export-confirm", "/console/exports", "The export (is written|waits)", shows="Requested"),
+    Step(
+        "erasure-confirm",
+        "/console/erasure",
+        "The account is erased after 14 days",
+        who=DECIDER,
+        shows="Keep the account",
+    ),
+    Step("erasure-cancel", "/console/erasure", "The account is kept", who=DECIDER, hides="Keep the account"),
     Step("project-add", "/console/projects", "The project is created", {"name": "Clicked"}, shows="Clicked"),
     Step(
         "project-change",
