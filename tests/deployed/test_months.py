@@ -34,8 +34,14 @@ def prepared(server: str) -> Iterator[Roles]:
 
 @pytest.fixture
 def worker_settings(prepared: Roles, tmp_path: Path) -> Settings:
-    """Return settings without the services of others."""
-    return Settings(database_url=prepared.of(WORKER), data_dir=tmp_path, exchange_rates="off", rdap="off")
+    """Return settings without the services of others, and for connections that pass a pooler, if there is one."""
+    return Settings(
+        database_url=prepared.of(WORKER),
+        database_pooled=False,
+        data_dir=tmp_path,
+        exchange_rates="off",
+        rdap="off",
+    )
 
 
 async def work(database: Database, settings: Settings) -> list[tuple[str, str, int]]:
