@@ -8,11 +8,12 @@ import pytest
 
 from builders import app, worker
 from builders.cli import serve
+from builders.forwarding import mail_log, server
 from builders.kit.process import metrics
 from tests.deploy.alerts.promtool import PROMETHEUS, QUERIES, RULES, needs_promtool, run
 from tests.promises.versions import ROOT
 
-DECLARING = [app, worker, serve]  # importing them declares all metrics
+DECLARING = [app, worker, serve, server, mail_log]  # importing them declares all metrics
 EXPRESSIONS = [*(rule["expr"] for rule in RULES.values()), *QUERIES]
 METRIC = re.compile(r"\b(builders_\w+)(?:\{([^}]*)\})?")
 PARTS = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("",), "gauge": ("",)}
