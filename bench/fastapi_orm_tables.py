@@ -50,6 +50,7 @@ class ApiKey(Table):
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
+    disabled_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     allowed_ips: Mapped[list[str] | None] = mapped_column(ARRAY(CIDR))
     mandate: Mapped[dict[str, Any] | None] = mapped_column(JSONB)

@@ -16,7 +16,7 @@ LOOK_UPS = 50
 BLOCKS = 12  # of a look-up: two rows by indexes with up to four levels
 SEED = """
     CREATE TEMP TABLE seeds ON COMMIT DROP AS
-    SELECT n, gen_random_uuid() AS id, gen_random_uuid() AS account_id FROM generate_series(1, 3000) AS n;
+    SELECT n, gen_random_uuid() AS id, gen_random_uuid() AS account_id FROM generate_series(1, 20000) AS n;
     INSERT INTO aliases_lookups (domain, name, account_id, is_shared, separator_policy, leads_to, destinations)
     SELECT 'plan' || n || '.example', '', account_id, false, 'ignore_dots', 'example.net',
            ARRAY['to' || n || '@example.net'] FROM seeds;

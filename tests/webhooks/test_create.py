@@ -31,7 +31,7 @@ async def refused(client: Client, **changes: object) -> list[dict[str, object]]:
 async def test_a_process_that_ends_after_its_commit_leaves_one_destination(alice: Person, conn: Conn) -> None:
     key = {"Idempotency-Key": ids.new().hex}
     first = (await alice.post(PATH, json=WANTED, headers=key)).json()
-    unfinished = "UPDATE kit_idempotency SET status = NULL, body = NULL, lease_until = '-infinity' WHERE key = %s"
+    unfinished = "UPDATE kit_idempotency SET status = NULL, body = NULL, lease_until = '2020-01-01' WHERE key = %s"
     await conn.execute(unfinished, [key["Idempotency-Key"]])
 
     again = await alice.post(PATH, json=WANTED, headers=key)
