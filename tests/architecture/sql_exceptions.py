@@ -37,6 +37,8 @@ RESTORES = {
     "disable_keys": (" identity_keys", ""),
     "spend_mandates": (" identity_keys", " identity_mandate_uses", ""),
     "skip_numbers": (" invoices_series",),
+    "list_later": (" aliases", " invoices_invoices", " invoices_payments", ""),
+    "count_rows": (" aliases", " identity_accounts", " invoices_invoices", " kit_outbox", ""),
     "count_open": (
         " aliases",
         " erasure_requests",

@@ -2,10 +2,7 @@
 
 import asyncio
 import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,42 +15,9 @@ import pytest
 
 from builders.backup import restores
 from builders.cli.embedded.server import EmbeddedServer
+from tests.cli.archives import Machine
 
 EMAIL = "ada@shop.example"
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """A data folder, and the folder of backups."""
-
-    data: Path
-    to: Path
-
-    def run(self, *words: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command; `key` is what descriptor 3 has."""
-        command = [sys.executable, "-P", "-m", "builders", *words]
-        environment = {**os.environ, "BUILDERS_DATA_DIR": str(self.data), "BUILDERS_BACKUP_TO": str(self.to)}
-        if key is None:
-            return subprocess.run(command, env=environment, text=True, capture_output=True, check=False)
-        reading, writing = os.pipe()
-        os.write(writing, key.encode())
-        os.close(writing)
-        try:
-            return subprocess.run(
-                [*command, "--key-fd", str(reading)],
-                env=environment,
-                pass_fds=[reading],
-                text=True,
-                capture_output=True,
-                check=False,
-            )
-        finally:
-            os.close(reading)
-
-    def read(self, *words: str, key: str | None = None) -> Any:
-        done = self.run(*words, "--json", key=key)
-        assert done.returncode == 0, done.stderr + done.stdout
-        return json.loads(done.stdout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +55,9 @@ def saved(folder: Path) -> Saved:
 
 @pytest.fixture(scope="module")
 def restored(saved: Saved, folder: Path) -> Machine:
-    shutil.copy(saved.machine.data / "erasures.txt", saved.machine.to / "erasures.txt")
-    machine = Machine(folder / "other", saved.machine.to)
+    machine = Machine(folder / "other", folder / "other-backups")
+    shutil.copytree(saved.machine.to, machine.to)
+    shutil.copy(saved.machine.data / "erasures.txt", machine.to / "erasures.txt")
     machine.read("backup", "restore", "--last-invoice", "INV-2031-000041", key=saved.private)
     return machine
 
@@ -129,9 +94,15 @@ def test_an_erasure_after_the_backup_is_repeated(restored: Machine) -> None:
     assert f"x{EMAIL}" not in {each["email"] for each in restored.read("accounts", "list")}
 
 
-def test_a_restored_folder_has_no_key(restored: Machine) -> None:
-    assert not (restored.data / "backup.pub").exists()
+def test_a_restored_folder_has_the_public_key_alone(restored: Machine, saved: Saved) -> None:
+    public = (restored.data / "backup.pub").read_text()
+    assert public == (saved.machine.data / "backup.pub").read_text()
     assert not (restored.data / "secret_keys").exists()
+
+
+def test_a_restore_makes_a_backup_in_a_timeline_of_its_own(restored: Machine, saved: Saved) -> None:
+    newest, *_ = restored.read("backup", "list")
+    assert (newest["system_id"], newest["timeline"]) == (saved.backup["system_id"], 2)
 
 
 def test_a_restore_is_accepted_once(restored: Machine) -> None:
@@ -171,7 +142,8 @@ def test_the_secret_keys_are_saved_elsewhere(saved: Saved, folder: Path) -> None
 def test_a_restore_brings_the_secret_keys_back(saved: Saved, folder: Path) -> None:
     sealed = folder / "sealed.age"
     assert saved.machine.run("backup", "create", "--keys", str(sealed)).returncode == 0
-    machine = Machine(folder / "with-keys", saved.machine.to)
+    machine = Machine(folder / "with-keys", folder / "with-keys-backups")
+    shutil.copytree(saved.machine.to, machine.to)
     machine.read("backup", "restore", "--secret-keys", str(sealed), key=saved.private)
     restored, former = machine.data / "secret_keys", saved.machine.data / "secret_keys"
     assert restored.read_text() == former.read_text()

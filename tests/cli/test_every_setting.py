@@ -18,7 +18,12 @@ WRONG: Mapping[str, Sequence[str]] = {
     "database_url": ["mysql://db.example/builders", "postgresql://127.0.0.1:1/builders"],
     "database_pooled": ["perhaps", "true"],  # without the URL past the pooler
     "database_direct_url": ["db.example", "postgresql://127.0.0.1:1/builders"],
-    "backup_to": [],  # a folder that a backup creates
+    "backup_s3_endpoint": ["s3.example"],
+    "backup_s3_region": [],
+    "backup_s3_key_id": [],
+    "backup_s3_secret": [],
+    "backup_to": ["s3://", "s3://bucket/prefix"],  # without a key; a folder is created
+    "backup_loss_s": ["9", "3601"],
     "limits": ["0", "on"],
     "trusted_proxies": ["proxy", "10.0.0.0/40"],
     "host": ["300.0.0.1", "no.such.host.invalid"],

@@ -38,6 +38,7 @@ LEFT_OUT = (
     "leads erase",
     "accounts erase",
     "postfix",
+    "backup",  # of an embedded database: test_the_back_up_page_saves_and_restores
 )
 _COMMAND = re.compile(r"^ {4,}(?:script/)?builders ((?:.*\\\n)*.*)$", re.MULTILINE)
 _BLOCK = re.compile(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", re.MULTILINE)
@@ -90,15 +91,22 @@ def test_settings_of_a_page_are_exported() -> None:
 def test_the_back_up_page_saves_and_restores(demo: Mapping[str, str]) -> None:
     page = (DOCS / "how-to" / "back-up.md").read_text(encoding="utf-8")
     blocks = [textwrap.dedent(block) for block in _BLOCK.findall(page)]
-    lines = [re.sub("^BUILDERS_DATA_DIR=.*", "", block, flags=re.MULTILINE) for block in blocks]
     python = shlex.join(["env", f"PYTHONPATH={ROOT / 'src'}", sys.executable])
-    accounts = "BUILDERS_DATA_DIR=restored .venv/bin/python -m builders accounts list --json\n"
-    steps = [Step(lines=each, answer=None) for each in (*lines, accounts)]
-    places = {".venv/bin/python": python, ".data": demo[".data"]}
+    begin = f"export BUILDERS_DATA_DIR={demo['.data']}\n"
+    listed = "printf '%s' '--'\nBUILDERS_DATA_DIR=$PWD/{} .venv/bin/python -m builders accounts list --json\n"
+    lines = (begin, *blocks, listed.format("restored"), listed.format("dumped"))
+    steps = [Step(lines=each, answer=None) for each in lines]
+    places = {
+        "\nbuilders backup": "\n.venv/bin/python -m builders backup",
+        ".venv/bin/python": python,
+        ".data": demo[".data"],
+        "/mnt/backups": "backups",
+    }
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
-        *_, listed = walk(steps, places=places, folder=Path(folder))
-    assert {account["email"] for account in json.loads(listed)} >= {*ACCOUNTS}
+        *_, restored, dumped = walk(steps, places=places, folder=Path(folder), within_s=400)
+    for found in (restored, dumped):
+        assert {account["email"] for account in json.loads(found.removeprefix("--"))} >= {*ACCOUNTS}
 
 
 def test_no_example_sets_an_expiry_that_passes() -> None:

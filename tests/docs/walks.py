@@ -40,7 +40,7 @@ def fits(answer: str, printed: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, parts)), _BREAK.sub("", printed.strip()), re.DOTALL) is not None
 
 
-def walk(steps: list[Step], *, places: Mapping[str, str], folder: Path) -> list[str]:
+def walk(steps: list[Step], *, places: Mapping[str, str], folder: Path, within_s: float = 60) -> list[str]:
     """Type all the lines into one shell, in the folder; return what each step printed.
 
     `places` are what a reader fills in: the address, the keys. A line that fails ends the walk.
@@ -49,7 +49,12 @@ def walk(steps: list[Step], *, places: Mapping[str, str], folder: Path) -> list[
     for place, value in places.items():
         lines = lines.replace(place, value)
     typed = subprocess.run(
-        ["bash", "-c", f"set -eu\n{lines}"], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+        ["bash", "-c", f"set -eu\n{lines}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=within_s,
     )
     assert typed.returncode == 0, f"{typed.stdout}\n{typed.stderr}"
     return typed.stdout.split(_BETWEEN)

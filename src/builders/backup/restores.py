@@ -1,14 +1,14 @@
 """The state of a restored database: what is ended before anything starts, and its acceptance."""
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
 import psycopg
 
 from builders.backup import store
-from builders.backup.records import Opened
+from builders.backup.records import Counted, Later, Opened
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
 
@@ -24,14 +24,11 @@ def read_number(text: str) -> tuple[str, int]:
 
 
 @asynccontextmanager
-async def holding_log(conninfo: str) -> AsyncIterator[tuple[str, int]]:
-    """Keep the log of the database while the context is open; yield the identity of its system, and the timeline.
-
-    Raise as psycopg does.
-    """
+async def holding_log(conninfo: str) -> AsyncIterator[Conn]:
+    """Keep the log of the database while the context is open; yield a connection to it. Raise as psycopg does."""
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
         await store.hold_log(conn, name=f"builders_backup_{ids.new().hex}")
-        yield await store.get_system(conn)
+        yield conn
 
 
 async def begin(
@@ -73,3 +70,15 @@ async def count_open(conn: Conn) -> Opened:
 async def accept(conn: Conn) -> bool:
     """Let the service send and change again; return False if it did."""
     return await store.accept(conn, now=clock.now())
+
+
+async def list_later(conninfo: str, *, after: datetime) -> Sequence[Later]:
+    """Return names, invoices and payments after a moment, the first 10,000 by time. Raise as psycopg does."""
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
+        return await store.list_later(conn, after=after)
+
+
+async def count_rows(conninfo: str) -> Counted:
+    """Return how much a restored database has. Raise as psycopg does."""
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
+        return await store.count_rows(conn)

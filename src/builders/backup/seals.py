@@ -32,6 +32,14 @@ def make_key() -> tuple[str, str]:
     return str(identity), str(identity.to_public())
 
 
+def public_of(private_key: str) -> str:
+    """Return the public key of a private one. Raise Unreadable."""
+    try:
+        return str(x25519.Identity.from_str(private_key.strip()).to_public())
+    except pyrage.IdentityError as error:
+        raise Unreadable(f"This is no private key of backups: {error}.") from None
+
+
 class _Compressed:
     """Reads another stream, compressed."""
 

@@ -1,6 +1,6 @@
 """SQL of restores. What was ended or spent after a backup is not in it, so all that could be is ended or spent."""
 
-from builders.backup.records import Opened
+from builders.backup.records import Counted, Later, Opened, Position
 from builders.kit.db.queries import query
 
 record_restore = query("""
@@ -62,7 +62,42 @@ count_open = query("""
 """).only(Opened)
 # Keeps the log from now on until the session ends: a base backup that takes longer than a checkpoint needs it.
 hold_log = query("SELECT pg_create_physical_replication_slot(%(name)s, true, true)").run()
-# The identity of the database system, and the timeline of its log.
-get_system = query("""
-    SELECT system_identifier::text, timeline_id FROM pg_control_system(), pg_control_checkpoint()
-""").only(tuple[str, int])
+# Where the log is. Only the server tells how much of it is on the disk, and what the slot of the archive keeps.
+get_position = query("""
+    SELECT
+        system_identifier::text AS system_id,
+        timeline_id AS timeline,
+        (pg_current_wal_flush_lsn() - '0/0')::bigint AS written,
+        (slot.restart_lsn - '0/0')::bigint AS archived,
+        coalesce(slot.wal_status = 'lost', false) AS is_given_up
+    FROM pg_control_system() CROSS JOIN pg_control_checkpoint()
+    LEFT JOIN pg_replication_slots AS slot ON slot.slot_name = %(slot)s
+""").only(Position)
+keep_log = query("SELECT pg_create_physical_replication_slot(%(slot)s, true)").run()
+# Deletes a slot whose log is deleted.
+give_up_log = query("""
+    SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+    WHERE slot_name = %(slot)s AND wal_status = 'lost'
+""").run()
+# Ends the segment that is being written, unless nothing was written to it.
+end_segment = query("SELECT pg_switch_wal()").run()
+forget_log = query("SELECT pg_replication_slot_advance(%(slot)s, %(to)s::pg_lsn)").run()
+# What is lost by a restore to a moment.
+list_later = query("""
+    SELECT 'name' AS kind, account_id, local_part || '@' || domain AS what, claimed_at AS at
+    FROM aliases WHERE claimed_at > %(after)s
+    UNION ALL
+    SELECT 'invoice', account_id, number || ' ' || total || ' ' || currency, issued_at
+    FROM invoices_invoices WHERE issued_at > %(after)s
+    UNION ALL
+    SELECT 'payment', account_id, reference || ' ' || amount, created_at
+    FROM invoices_payments WHERE created_at > %(after)s
+    ORDER BY at LIMIT 10000
+""").all(Later)
+count_rows = query("""
+    SELECT
+        (SELECT count(*) FROM identity_accounts) AS accounts,
+        (SELECT count(*) FROM aliases) AS names,
+        (SELECT count(*) FROM invoices_invoices) AS invoices,
+        (SELECT max(created_at) FROM kit_outbox) AS written_until
+""").only(Counted)

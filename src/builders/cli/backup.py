@@ -1,42 +1,41 @@
-"""`builders backup`: the embedded database, sealed, in a folder that belongs on another disk or machine."""
+"""`builders backup`: the embedded database and the files beside it, in a folder or bucket on another machine."""
 
 import asyncio
 import io
 import os
-import shutil
-import tarfile
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from datetime import timedelta
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import IO
 
 import click
-import psycopg
 
-from builders.backup import folders, restores, seals
-from builders.backup.records import Backup, Opened
-from builders.cli import commands
-from builders.cli.embedded import copies, upgrade
-from builders.cli.embedded.directory import MAJOR, SYSTEM_DIR, open_directory
-from builders.cli.embedded.server import DATABASE
-from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
-from builders.cli.session import alone, connected, conninfo_of, fail, on_database, read_keyring, read_settings
+from builders.backup import archive, repositories, restores, seals
+from builders.backup.records import Backup, Later, Opened
+from builders.backup.repositories import Repository
+from builders.cli import archiver, commands
+from builders.cli.embedded import backups
+from builders.cli.embedded.backups import PUBLIC, Chosen
+from builders.cli.session import (
+    alone,
+    connected,
+    fail,
+    note,
+    on_database,
+    read_keyring,
+    read_settings,
+)
 from builders.erasure import execution
 from builders.kit.db import known_keys
 from builders.kit.db.connections import Conn, Database
+from builders.kit.process import supervision
 from builders.kit.process.files import written
 from builders.kit.process.secret_keys import FILE as SECRET_KEYS
 from builders.kit.process.settings import Settings
-from builders.kit.process.version import VERSION
 from builders.kit.values import clock
 
-PUBLIC = "backup.pub"  # in the data folder
-BASE, FILES, PASSWORD = "base.tar.gz.age", "files.tar.gz.age", "password"
-# What is in the data folder and in no backup: the database is one by itself, keys are apart, mail is sent.
-OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, execution.LIST)
+FAILURES = (*archiver.ERRORS, seals.Unreadable, ValueError)
 Settle = Callable[[Conn], Awaitable[Mapping[str, int]]]
 key_option = click.option(
     "--key-fd",
@@ -44,6 +43,7 @@ key_option = click.option(
     required=True,
     help="The descriptor of the private key: 3 with 3<FILE.",
 )
+to_option = click.option("--to", "moment", help="Use what was committed until this time: 2026-11-27T04:00:00Z.")
 
 
 @click.group()
@@ -62,9 +62,8 @@ def init(*, again: bool, as_json: bool) -> None:
     if path.exists() and not again:
         fail(f"{path} has the public key of the backups. --replace makes another key.")
     private, public = seals.make_key()
-    with written(path) as file:
-        file.write(f"{public}\n")
-    text = f"{private}\n\nThis is shown once. Without it no backup can be opened. The public key is in {path}."
+    _write_public(settings, public)
+    text = f"{private}\n# This is shown once. Without it no backup can be opened. The public key is in {path}."
     commands.show({"private_key": private, "public_key": public}, as_json=as_json, text=text)
 
 
@@ -72,42 +71,52 @@ def init(*, again: bool, as_json: bool) -> None:
 @click.option("--keys", type=click.Path(dir_okay=False, path_type=Path), help="Save only the secret keys, here.")
 @commands.json_option
 def create(*, keys: Path | None, as_json: bool) -> None:
-    """Back up the database and the files of the data folder. The service can run."""
+    """Back up the database and the files of the data folder. The service can run; it does this each day."""
     settings = _read_embedded()
-    public, folder = _read_public(settings), _folder(settings)
+    public, repository = archiver.read_public(settings), _open(settings)
     if keys is not None:
-        _save_keys(settings, keys.absolute(), public, folder)
+        _save_keys(settings, keys.absolute(), public, repository)
         commands.show({"keys": str(keys)}, as_json=as_json, text=f"The secret keys are in {keys}, sealed.")
         return
-    try:
-        with alone(settings, "backup create"), connected(settings, migrated=False) as ready:
-            made = asyncio.run(_create(ready, public, folder))
-    except (EmbeddedServerError, OSError) as error:
-        fail(f"There is no new backup: {error}")
-    text = f"Backup {made.id} of {sum(each.size for each in made.parts.values()):,} bytes in {folder}."
-    commands.show(made, as_json=as_json, text=text)
+    made = archiver.back_up(settings, repository=repository, public_key=public, keeps_log=False)
+    commands.show(made, as_json=as_json, text=f"Backup {made.id} of {_size(made):,} bytes in {repository.name}.")
 
 
 @backup.command("list")
 @commands.json_option
 def list_command(*, as_json: bool) -> None:
     """List the complete backups, the newest first."""
-    found = folders.list_backups(_folder(_read_embedded()))
-    rows = [(each.id, each.release, each.postgresql, sum(p.size for p in each.parts.values())) for each in found]
+    found = repositories.list_backups(_open(_read_embedded()))
+    rows = [(each.id, each.release, each.postgresql, _size(each)) for each in found]
     text = commands.table(("ID", "RELEASE", "POSTGRESQL", "BYTES"), rows, empty="No backups.")
     commands.show(list(found), as_json=as_json, text=text)
 
 
 @backup.command()
 @click.option("--hours", type=click.IntRange(1, 24 * 366), default=26, show_default=True, help="Maximum age.")
+@click.option(
+    "--minutes", type=click.IntRange(1, 24 * 60), default=15, show_default=True, help="Maximum age of the log."
+)
+@click.option("--content", is_flag=True, help="Also open the newest backup and its log, by --key-fd.")
+@click.option("--key-fd", type=int, help="The descriptor of the private key, for --content: 3 with 3<FILE.")
 @commands.json_option
-def verify(*, hours: int, as_json: bool) -> None:
-    """Check the digests and sizes of all backups, and the age of the newest. It needs no private key."""
-    folder = _folder(_read_embedded())
-    found = folders.list_backups(folder)
-    errors = [f"{each.id}: {error}" for each in found for error in folders.verify(folder, each)]
-    if not found or clock.now() - found[0].made_at > timedelta(hours=hours):
-        errors.append(f"There is no backup of the last {hours} hours.")
+def verify(*, hours: int, minutes: int, content: bool, key_fd: int | None, as_json: bool) -> None:
+    """Check digests and sizes, that no log is missing, and the age of both. It needs no private key."""
+    if content != (key_fd is not None):
+        raise click.UsageError("--content and --key-fd belong together.")
+    repository, now = _open(_read_embedded()), clock.now()
+    try:
+        found = repositories.list_backups(repository)
+        errors = [f"{each.id}: {error}" for each in found for error in repositories.verify(repository, each)]
+        if not found or now - found[0].made_at > timedelta(hours=hours):
+            errors.append(f"There is no backup of the last {hours} hours.")
+        if found:
+            errors += archive.verify(repository, found[0], after=now - timedelta(minutes=minutes))
+        if found and key_fd is not None:
+            chosen = Chosen(repository=repository, backup=found[0], private_key=_read_key(key_fd))
+            errors += backups.open_all(chosen)
+    except OSError as error:
+        fail(str(error))
     text = "\n".join(errors) or f"{commands.counted(len(found), 'backup')} as recorded."
     commands.show({"backups": len(found), "errors": errors}, as_json=as_json, text=text)
     if errors:
@@ -118,20 +127,26 @@ def verify(*, hours: int, as_json: bool) -> None:
 @click.option("--days", type=click.IntRange(1, 3660), default=35, show_default=True, help="Keep so many days.")
 @commands.json_option
 def prune(*, days: int, as_json: bool) -> None:
-    """Delete old backups; the newest stays."""
-    folder = _folder(_read_embedded())
-    before = clock.now() - timedelta(days=days)
-    old = [each for each in folders.list_backups(folder)[1:] if each.made_at < before]
-    for each in old:
-        (folders.path_of(folder, each) / folders.FILE).unlink()  # first: what is deleted in part is no backup
-        shutil.rmtree(folders.path_of(folder, each))
-    ids = [each.id for each in old]
+    """Delete old backups, but not the newest, and the log that no backup needs."""
+    try:
+        ids = backups.prune(_open(_read_embedded()), before=clock.now() - timedelta(days=days))
+    except OSError as error:
+        fail(str(error))
     commands.show({"deleted": ids}, as_json=as_json, text=f"{commands.counted(len(ids), 'backup')} deleted.")
+
+
+@backup.command()
+def run() -> None:
+    """Archive the log, and make a backup each day, until it is stopped; `serve` runs this."""
+    settings = read_settings() if supervision.is_followed() else _read_embedded()  # `serve` names its database
+    with connected(settings, migrated=False) as ready, alone(settings, "backup run"):
+        asyncio.run(archiver.main(ready))
 
 
 @backup.command()
 @click.argument("backup_id", required=False)
 @key_option
+@to_option
 @click.option("--keep-keys", is_flag=True, help="No API key was revoked since the backup: all keep working.")
 @click.option("--last-invoice", help="The last invoice that was sent, as INV-2026-000123.")
 @click.option(
@@ -144,32 +159,59 @@ def restore(
     *,
     backup_id: str | None,
     key_fd: int,
+    moment: str | None,
     keep_keys: bool,
     last_invoice: str | None,
     secret_keys: Path | None,
     as_json: bool,
 ) -> None:
-    """Restore a backup, by default the newest, into a data folder without a database.
+    """Restore a backup and the log after it into a data folder without a database, and make a new backup.
 
-    The service only reads until `builders backup accept`.
+    By default all of the log after the newest one. With --to, the names, invoices and payments after the time are
+    listed. The service only reads until `builders backup accept`.
     """
     settings = _read_embedded()
-    folder = _folder(settings)
-    chosen = [each for each in folders.list_backups(folder) if backup_id in {None, each.id}]
-    if not chosen:
-        fail(f"There is no such backup in {folder}. List them: `builders backup list`.")
+    chosen = _choose(settings, backup_id, moment, key_fd)
     try:
         if last_invoice is not None:
             restores.read_number(last_invoice)
-        with os.fdopen(key_fd) as file:
-            private = "".join(line for line in file.read().splitlines() if not line.startswith("#"))
         if secret_keys is not None:
-            _open_keys(settings, secret_keys, private)
-        settle = partial(restores.begin, target=None, keeps_keys=keep_keys, last_invoice=last_invoice)
-        lines = _restore(settings, folder, chosen[0], private, settle)
-    except (EmbeddedServerError, seals.Unreadable, OSError, ValueError, psycopg.Error) as error:
+            _open_keys(settings, secret_keys, chosen.private_key)
+        later = _list_later(settings, chosen)
+        settle = partial(restores.begin, target=chosen.to, keeps_keys=keep_keys, last_invoice=last_invoice)
+        lines = _restore(settings, chosen, settle)
+    except FAILURES as error:
         fail(f"Nothing was restored: {error}")
-    commands.show({"backup": chosen[0].id, "text": lines}, as_json=as_json, text="\n".join(lines))
+    public = archiver.read_public(settings)
+    made = archiver.back_up(settings, repository=chosen.repository, public_key=public, keeps_log=True)
+    rows = [(each.at.isoformat(), each.kind, each.account_id, each.what) for each in later]
+    lines = [*lines, commands.table(("AFTER THAT TIME", "KIND", "ACCOUNT", "WHAT"), rows, empty="")]
+    shown = {"backup": chosen.backup.id, "text": lines, "later": list(later), "new_backup": made.id}
+    commands.show(shown, as_json=as_json, text="\n".join(lines))
+
+
+@backup.command()
+@click.argument("backup_id", required=False)
+@key_option
+@to_option
+@commands.json_option
+def drill(*, backup_id: str | None, key_fd: int, moment: str | None, as_json: bool) -> None:
+    """Restore a backup into a folder of its own, count what it has, and remove it. Nothing is sent or changed."""
+    settings, began = _read_embedded(), clock.monotonic()
+    chosen = _choose(settings, backup_id, moment, key_fd)
+    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    settle = partial(restores.begin, target=chosen.to, keeps_keys=False, last_invoice=None)
+    try:
+        with backups.scratch(settings.data_dir) as folder, backups.recovered(folder, chosen) as found:
+            asyncio.run(_settle(found.conninfo, settings.model_copy(update={"data_dir": folder}), settle, []))
+            counted = asyncio.run(restores.count_rows(found.conninfo))
+    except FAILURES as error:
+        fail(f"The drill failed: {error}")
+    seconds = round(clock.monotonic() - began, 1)
+    shown = {"backup": chosen.backup.id, "seconds": seconds, "segments": found.segments, **asdict(counted)}
+    rows = [(str(value), name.replace("_", " ")) for name, value in shown.items()]
+    text = "\n".join([commands.table(("VALUE", "WHAT"), rows, empty=""), *found.notes])
+    commands.show({**shown, "notes": found.notes}, as_json=as_json, text=text)
 
 
 @backup.command()
@@ -190,6 +232,10 @@ def _describe(opened: Opened) -> str:
     return commands.table(("OPEN", "WHAT"), rows, empty="")
 
 
+def _size(made: Backup) -> int:
+    return sum(each.size for each in made.parts.values())
+
+
 def _read_embedded() -> Settings:
     settings = read_settings()
     if settings.database_url is not None:
@@ -197,28 +243,30 @@ def _read_embedded() -> Settings:
     return settings
 
 
-def _folder(settings: Settings) -> Path:
-    if settings.backup_to is None:
-        fail("Set BUILDERS_BACKUP_TO to the folder of the backups, on another disk or machine.")
-    return settings.backup_to.absolute()
-
-
-def _read_public(settings: Settings) -> str:
+def _open(settings: Settings) -> Repository:
     try:
-        return (settings.data_dir / PUBLIC).read_text().strip()
-    except FileNotFoundError:
-        fail("There is no key that seals backups. Make one: `builders backup init`.")
+        found = repositories.opened(settings)
+    except OSError as error:
+        fail(str(error))
+    if found is None:
+        fail("Set BUILDERS_BACKUP_TO to the folder or bucket of the backups, on another disk or machine.")
+    return found
 
 
-def _save_keys(settings: Settings, path: Path, public: str, folder: Path) -> None:
+def _write_public(settings: Settings, public: str) -> None:
+    with written(settings.data_dir / PUBLIC) as file:
+        file.write(f"{public}\n")
+
+
+def _save_keys(settings: Settings, path: Path, public: str, repository: Repository) -> None:
     """Seal the secret keys into a file of their own, which must not be beside the backups."""
-    if path.is_relative_to(folder):
-        fail(f"The secret keys do not belong in {folder}: who gets both reads everything.")
+    if repository.folder is not None and path.is_relative_to(repository.folder):
+        fail(f"The secret keys do not belong in {repository.name}: who gets both reads everything.")
     ring = read_keyring(settings)
     given = [each.get_secret_value() for each in settings.secret_keys]
     text = "\n".join(given) if given else (settings.data_dir / SECRET_KEYS).read_text()
-    folders.save(
-        path.parent, path.name, lambda write: seals.seal(io.BytesIO(text.encode()), write, public_key=public)
+    repositories.in_folder(path.parent).save(
+        path.name, lambda write: seals.seal(io.BytesIO(text.encode()), write, public_key=public)
     )
     with connected(settings, migrated=False) as ready:
         on_database(ready, partial(known_keys.note_saved, keyring=ring))
@@ -234,81 +282,55 @@ def _open_keys(settings: Settings, sealed: Path, private: str) -> None:
         file.write(content.getvalue().decode())
 
 
-async def _create(settings: Settings, public: str, folder: Path) -> Backup:
-    now = clock.now()
-    async with restores.holding_log(conninfo_of(settings)) as (system_id, timeline):
-        made = Backup(
-            id=f"{now:%Y%m%dT%H%M%SZ}",
-            system_id=system_id,
-            timeline=timeline,
-            made_at=now,
-            postgresql=MAJOR,
-            release=VERSION,
-            parts={},
-        )
-        place = folders.path_of(folder, made)
-        with copies.base_backup(settings.data_dir) as source:
-            base = folders.save(place, BASE, lambda write: seals.seal(source, write, public_key=public))
-    with tempfile.TemporaryFile(dir=settings.data_dir) as packed:
-        _pack(settings.data_dir, packed)
-        files = folders.save(place, FILES, lambda write: seals.seal(packed, write, public_key=public))
-    folders.merge_erasures(folder, settings.data_dir / execution.LIST)
-    made = replace(made, parts={BASE: base, FILES: files})
-    folders.record(folder, made)
-    return made
+def _read_key(descriptor: int) -> str:
+    try:
+        with os.fdopen(descriptor) as file:
+            return "".join(line for line in file.read().splitlines() if not line.startswith("#"))
+    except OSError as error:
+        fail(f"The private key cannot be read from descriptor {descriptor}: {error.strerror}.")
 
 
-def _pack(data_dir: Path, packed: IO[bytes]) -> None:
-    """Write the files of the data folder, and the password of the database, which its roles know."""
-    user = choose_user(data_dir / "postgres", data_dir)
-    directory = open_directory(data_dir, user, SYSTEM_DIR)
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for path in sorted(data_dir.iterdir()):
-            if not path.name.startswith(OMITTED) and not path.name.endswith(".lock") and not path.is_socket():
-                tar.add(path, path.name)
-        tar.add(directory.password, PASSWORD)
-    packed.seek(0)
+def _choose(settings: Settings, backup_id: str | None, moment: str | None, key_fd: int) -> Chosen:
+    """Return the named backup, or the newest one of before a moment; end the command if there is none."""
+    repository, private = _open(settings), _read_key(key_fd)
+    try:
+        to = None if moment is None else datetime.fromisoformat(moment)
+        if to is not None and to.tzinfo is None:
+            to = to.replace(tzinfo=UTC)
+        found = repositories.list_backups(repository)
+    except ValueError:
+        fail("--to is a time as 2026-11-27T04:00:00Z.")
+    except OSError as error:
+        fail(str(error))
+    chosen = [each for each in found if backup_id in {None, each.id} and (to is None or each.made_at <= to)]
+    if not chosen:
+        fail(f"There is no such backup in {repository.name}. List them: `builders backup list`.")
+    return Chosen(repository=repository, backup=chosen[0], private_key=private, to=to)
 
 
-def _restore(
-    settings: Settings,
-    folder: Path,
-    chosen: Backup,
-    private: str,
-    settle: Settle,
-) -> Sequence[str]:
+def _list_later(settings: Settings, chosen: Chosen) -> Sequence[Later]:
+    """Return what the newest backup has after the moment: names, invoices and payments."""
+    if chosen.to is None:
+        return []
+    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    newest = repositories.list_backups(chosen.repository)[0]
+    whole = Chosen(repository=chosen.repository, backup=newest, private_key=chosen.private_key)
+    try:
+        with backups.scratch(settings.data_dir) as folder, backups.recovered(folder, whole) as found:
+            return asyncio.run(restores.list_later(found.conninfo, after=chosen.to))
+    except FAILURES as error:
+        note(f"What is lost cannot be listed: {error}")
+        return []
+
+
+def _restore(settings: Settings, chosen: Chosen, settle: Settle) -> Sequence[str]:
     """Restore a backup beside the place of the database, end what could be revoked, and use it."""
-    if chosen.postgresql != MAJOR:
-        raise EmbeddedServerError(f"It is of PostgreSQL {chosen.postgresql}: use the release {chosen.release}.")
-    copies.prepare(settings.data_dir)
-    with upgrade.opened(settings.data_dir) as place:
-        if place.directory.cluster.exists():
-            raise EmbeddedServerError(f"{place.directory.cluster} exists. Move it away, or choose another folder.")
-        with copies.unpacking(place) as (stream, staging), _open(folder, chosen, BASE) as sealed:
-            seals.unseal(sealed, stream.write, private_key=private)
-        with tempfile.TemporaryFile(dir=settings.data_dir) as packed:
-            with _open(folder, chosen, FILES) as sealed:
-                seals.unseal(sealed, packed.write, private_key=private)
-            packed.seek(0)
-            with tarfile.open(fileobj=packed) as tar:
-                password = tar.extractfile(PASSWORD)
-                text = "" if password is None else password.read().decode()
-                members = [each for each in tar if each.name != PASSWORD]
-                tar.extractall(settings.data_dir, members, filter="data")
-        place.user.shell('cat >"$1"', staging.password, text=text)
-        server = copies.cluster_of(place, staging)
-        server.start()
-        try:
-            erased = folders.merge_erasures(folder, settings.data_dir / execution.LIST)
-            lines = asyncio.run(_settle(staging.conninfo(DATABASE), settings, settle, list(erased.values())))
-        finally:
-            server.stop()
-        copies.use(place, staging)
-    return lines
-
-
-def _open(folder: Path, chosen: Backup, name: str) -> io.BufferedReader:
-    return (folders.path_of(folder, chosen) / name).open("rb")
+    with backups.recovered(settings.data_dir, chosen) as found:
+        erased = repositories.merge_erasures(chosen.repository, settings.data_dir / execution.LIST)
+        lines = asyncio.run(_settle(found.conninfo, settings, settle, list(erased.values())))
+        found.use()
+    _write_public(settings, seals.public_of(chosen.private_key))
+    return [*found.notes, *lines]
 
 
 async def _settle(

@@ -5,12 +5,11 @@ import os
 from dataclasses import asdict
 from datetime import date, timedelta
 from functools import partial
-from pathlib import Path
 
 import click
 import psycopg
 
-from builders.backup import folders
+from builders.backup import repositories
 from builders.cli import (
     address,
     doctor,
@@ -155,7 +154,7 @@ def doctor_command(*, production: bool, as_json: bool) -> None:
             *(production_checks.list_data_checks(settings) if production else []),
         ],
     )
-    findings += [] if settings.backup_to is None else [_check_backups(settings.backup_to)]
+    findings += [] if settings.backup_to is None else [_check_backups(settings)]
     findings += node_checks.run_checks(settings)
     findings += setting_files.run_checks(settings)
     findings += listener_checks.run_checks(settings, address.load_parts(settings))
@@ -185,13 +184,18 @@ def _check_keys(conninfo: str, *, settings: Settings) -> Finding:
     return Finding(check=check, ok=True, detail=f"No other keys have sealed data in this database.{when}")
 
 
-def _check_backups(folder: Path) -> Finding:
+def _check_backups(settings: Settings) -> Finding:
     """Check that there is a backup of the last day, and say when it was made."""
-    found = folders.list_backups(folder)
-    last = f"The last backup is of {found[0].made_at:%Y-%m-%d %H:%M}Z." if found else f"There is none in {folder}."
+    try:
+        repository = repositories.opened(settings)
+        found = [] if repository is None else repositories.list_backups(repository)
+    except OSError as error:
+        action = "Correct BUILDERS_BACKUP_TO and what belongs to it."
+        return Finding(check="backup", ok=False, detail=str(error), next_action=action)
+    last = f"The last backup is of {found[0].made_at:%Y-%m-%d %H:%M}Z." if found else "There is no backup."
     is_new = bool(found) and clock.now() - found[0].made_at < BACKUP_WITHIN
-    action = None if is_new else "Run `builders backup create` each day, by a timer."
-    return Finding(check="backup", ok=is_new, detail=last, next_action=action)
+    wrong = "`builders serve` makes one each day: `backup_failed` in its log says why not."
+    return Finding(check="backup", ok=is_new, detail=last, next_action=None if is_new else wrong)
 
 
 def _check_partitions(conninfo: str) -> Finding:

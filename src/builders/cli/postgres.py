@@ -2,13 +2,22 @@
 
 import signal
 from collections.abc import Callable
+from datetime import timedelta
 
 import click
 
+from builders.backup import repositories
+from builders.cli import archiver
 from builders.cli.commands import json_option, require_consent, show, yes_option
 from builders.cli.embedded import upgrade
+from builders.cli.embedded.backups import PUBLIC
+from builders.cli.embedded.directory import MAJOR
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.cli.session import fail, read_settings
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+
+WITHIN = timedelta(hours=1)
 
 
 @click.group()
@@ -37,13 +46,38 @@ def _run(
 
 
 @postgres.command("upgrade")
+@click.option("--without-backup", is_flag=True, help="Require no backup of the last hour.")
 @json_option
-def upgrade_command(*, as_json: bool) -> None:
+def upgrade_command(*, without_backup: bool, as_json: bool) -> None:
     """Copy the database of an earlier PostgreSQL into one of this release by pg_upgrade, and use the copy.
 
-    The earlier one is kept. The copy needs as much free space. A second run continues one that was ended.
+    It needs a backup of the last hour, and makes a new one. The earlier database is kept. The copy needs as much
+    free space. A second run continues one that was ended.
     """
-    _run(upgrade.Place.upgrade, as_json=as_json)
+    settings, former = read_settings(), []
+
+    def step(place: upgrade.Place) -> str:
+        former.append(place.read_major())
+        if former != [MAJOR] and not without_backup:
+            _require_backup(settings)
+        return place.upgrade()
+
+    _run(step, as_json=as_json)
+    repository = repositories.opened(settings)
+    if former != [MAJOR] and repository is not None and (settings.data_dir / PUBLIC).exists():
+        public = archiver.read_public(settings)
+        archiver.back_up(settings, repository=repository, public_key=public, keeps_log=True)
+
+
+def _require_backup(settings: Settings) -> None:
+    """End the command unless there is a backup of the last hour, and as it was recorded."""
+    repository = repositories.opened(settings)
+    found = [] if repository is None else repositories.list_backups(repository)
+    action = "Run `builders backup create` with the former release, or say --without-backup."
+    if repository is None or not found or clock.now() - found[0].made_at > WITHIN:
+        fail(f"There is no backup of the last hour. {action}")
+    if errors := repositories.verify(repository, found[0]):
+        fail("\n".join([f"The backup {found[0].id} is not as it was recorded. {action}", *errors]))
 
 
 @postgres.command("revert")

@@ -142,6 +142,8 @@ async def _check_catalog(conn: Conn) -> Finding:
 
 async def _check_archive(conn: Conn) -> Finding:
     is_archived = await sessions.has_archive(conn)
-    action = "Set BUILDERS_DATABASE_URL to a server with backups, or let this one archive its log (archive_mode)."
+    action = (
+        "Set BUILDERS_BACKUP_TO and run `builders backup init`, or set BUILDERS_DATABASE_URL to another server."
+    )
     detail = "The embedded database archives its log." if is_archived else "The embedded database has no backup."
     return Finding(check="backup", ok=is_archived, detail=detail, next_action=None if is_archived else action)

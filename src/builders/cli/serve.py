@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 
 import click
 
-from builders.cli import address, listeners, metrics, ports, supervisor, systemd
+from builders.cli import address, archiver, listeners, metrics, ports, supervisor, systemd
 from builders.cli.children import Program
 from builders.cli.session import (
     CannotStart,
@@ -90,7 +90,7 @@ def serve(
         environment = {**os.environ, **_environment(ready, is_embedded=settings.database_url is None)}
         environment |= stack.enter_context(metrics.served(settings, of_children=True))
         keys = _load_demo(environment) if demo else ""
-        programs = _list_servers(workers, listener, others) + (_list_workers(ready) if works else [])
+        programs = _list_servers(workers, listener, others) + (_list_workers(ready, settings) if works else [])
         _require_places(ready, [each.name for each in programs], environment)
         parent = supervisor.Supervisor(
             programs,
@@ -160,10 +160,18 @@ def _serving(command: str, name: str, listener: socket.socket, *, reports: bool 
     return Program(name=name, command=command_line, descriptors=[descriptor], reports=reports)
 
 
-def _list_workers(settings: Settings) -> list[Program]:
+def _list_workers(settings: Settings, given: Settings) -> list[Program]:
     worker = Program(name="worker", command=[*BUILDERS, "worker", "--no-migrate"])  # the parent has checked it
     mail_log = Program(name="mail-log", command=[*BUILDERS, "mail-log"])
-    return [worker] if settings.mail_log is None else [worker, mail_log]
+    return [worker, *([] if settings.mail_log is None else [mail_log]), *_list_archivers(given)]
+
+
+def _list_archivers(settings: Settings) -> list[Program]:
+    """Return the program that backs up the embedded database; end the command if it cannot work."""
+    if settings.database_url is not None or settings.backup_to is None:
+        return []
+    archiver.read_public(settings)
+    return [Program(name="backup", command=[*BUILDERS, "backup", "run"])]
 
 
 def _bind(settings: Settings) -> socket.socket:

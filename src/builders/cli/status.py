@@ -5,13 +5,14 @@ import os
 import platform
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import click
 import psycopg
 
-from builders.backup import folders
+from builders.backup import repositories
 from builders.cli import address
 from builders.cli.address import LastStart, with_address
 from builders.cli.commands import counted, json_option, show, table
@@ -64,8 +65,10 @@ def status_command(*, as_json: bool) -> None:
         applied = on_database(settings, migrations.list_last)
         found = on_database(settings, lambda conninfo: _read(conninfo, pending, address.load_parts(given)))
     found = replace(found, last_start=address.load_last_start(given), last_migrations=applied)
-    if given.backup_to is not None and (backups := folders.list_backups(given.backup_to)):
-        found = replace(found, last_backup=backups[0].made_at)
+    with suppress(OSError):  # doctor says why it cannot be read
+        repository = repositories.opened(given)
+        backups = [] if repository is None else repositories.list_backups(repository)
+        found = replace(found, last_backup=backups[0].made_at if backups else None)
     show({**_members(found), "is_well": found.is_well}, as_json=as_json, text=_describe(found))
     if not found.is_well:
         raise SystemExit(1)

@@ -1,11 +1,13 @@
 """A database of PostgreSQL 16 becomes one of 18, by the programs of the wheel."""
 
+import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
@@ -13,6 +15,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from builders.backup import repositories, seals
+from builders.backup.records import Backup, Part
+from builders.backup.repositories import Repository
 from builders.cli import doctor
 from builders.cli.commands import require_consent
 from builders.cli.embedded import directory, upgrade
@@ -22,6 +27,7 @@ from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
 from builders.cli.embedded.upgrade import Place
 from builders.cli.main import main
 from builders.kit.db import layouts, migrations
+from builders.kit.values import clock
 from tests.cli.embedded.conftest import _open_folder
 from tests.cli.embedded.servers import ask, kill, processes, python_path, wait_until
 
@@ -168,7 +174,7 @@ def test_the_question_on_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str
 
 
 def test_a_kill_during_pg_upgrade_is_continued_by_the_next_command(data: Path) -> None:
-    program = [sys.executable, "-m", "builders", "postgres", "upgrade"]
+    program = [sys.executable, "-m", "builders", "postgres", "upgrade", "--without-backup"]
     settings = {name: value for name, value in python_path().items() if "DATABASE_URL" not in name}
     settings |= {"BUILDERS_DATA_DIR": str(data)}
     with subprocess.Popen(program, env=settings, stderr=subprocess.PIPE) as begun:
@@ -231,3 +237,56 @@ def test_the_layout_of_a_cluster_of_this_release_has_the_same_options(data: Path
         *("--encoding=UTF8", "--lc-collate=C", "--lc-ctype=C", "--locale-provider=builtin"),
         *("--builtin-locale=C.UTF-8", "--data-checksums"),
     ]
+
+
+def upgrade_by_command(data: Path, to: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "builders", "postgres", "upgrade", *words]
+    environment = {**os.environ, "BUILDERS_DATA_DIR": str(data), "BUILDERS_BACKUP_TO": str(to)}
+    return subprocess.run(command, env=environment, text=True, capture_output=True, check=False)
+
+
+def record(to: Path, *, age: timedelta, parts: Mapping[str, Part]) -> Repository:
+    """Write down a backup of the former database."""
+    repository = repositories.in_folder(to)
+    made_at = clock.now() - age
+    made = Backup(
+        id="former",
+        system_id="1",
+        timeline=1,
+        log_from="000000010000000000000001",
+        made_at=made_at,
+        postgresql=OLD,
+        release="1.0.0",
+        parts=parts,
+    )
+    repositories.record(repository, made)
+    return repository
+
+
+def test_an_upgrade_without_a_backup_of_the_last_hour_is_refused(data: Path, tmp_path: Path) -> None:
+    record(tmp_path / "backups", age=timedelta(minutes=61), parts={})
+    done = upgrade_by_command(data, tmp_path / "backups")
+    assert (done.returncode, "There is no backup of the last hour" in done.stderr) == (1, True)
+    assert major(data) == OLD
+
+
+def test_an_upgrade_with_a_changed_backup_is_refused(data: Path, tmp_path: Path) -> None:
+    record(tmp_path / "backups", age=timedelta(), parts={"base": Part(size=1, sha256="")})
+    done = upgrade_by_command(data, tmp_path / "backups")
+    assert (done.returncode, "base is missing." in done.stderr) == (1, True)
+    assert major(data) == OLD
+
+
+def test_an_upgraded_database_has_a_new_backup(data: Path, tmp_path: Path) -> None:
+    repository = record(tmp_path / "backups", age=timedelta(minutes=59), parts={})
+    (data / "backup.pub").write_text(seals.make_key()[1])
+    done = upgrade_by_command(data, tmp_path / "backups")
+    assert done.returncode == 0, done.stderr
+    newest, _ = repositories.list_backups(repository)
+    assert newest.postgresql == NEW
+    assert repositories.verify(repository, newest) == []
+
+
+def test_an_upgrade_goes_on_without_a_backup_on_request(data: Path, tmp_path: Path) -> None:
+    done = upgrade_by_command(data, tmp_path / "backups", "--without-backup")
+    assert (done.returncode, major(data)) == (0, NEW), done.stderr

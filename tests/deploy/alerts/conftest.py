@@ -6,6 +6,7 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
+from tests.cli.archives import archiving
 from tests.deploy.alerts.promtool import Alert
 from tests.kit.conftest import empty, jobs_conn, own, own_database, recorder, registers
 from tests.portfolio.registrars.conftest import fakes, no_waits, worker
@@ -13,6 +14,7 @@ from tests.tracking.conftest import keyring, no_mail_jobs, send_message, sent
 from tests.webhooks.engine.harness import Harness
 
 __all__ = [
+    "archiving",
     "empty",
     "fakes",
     "jobs_conn",

@@ -27,13 +27,14 @@ from builders.identity.records import Preset
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import database_metrics, queue
-from builders.kit.process import secret_keys, supervision
+from builders.kit.process import metrics, secret_keys, supervision
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import jobs as mail_jobs, service as mail
 from builders.tracking import jobs as tracking_jobs
 from builders.webhooks import sender
 from tests.cast import Client, Person
+from tests.cli.archives import Archived, give_up
 from tests.cli.embedded.servers import wait_until
 from tests.cli.serving import Serving, data_folder, free_port, refusing_port
 from tests.conftest import MakePerson
@@ -357,3 +358,50 @@ async def test_opens_without_the_database(
 
         await until(is_counted)
     alert.check(before, values())
+
+
+@makes("BuildersBackupOld")
+def test_a_day_without_a_backup(alert: Alert, archiving: Archived) -> None:
+    archiving.turn()
+    before = values()
+    archiving.take_away()
+    clock.move(timedelta(hours=27))
+    archiving.turn()
+    alert.check(before, values())
+
+
+@makes("BuildersBackupLogLate")
+def test_a_folder_of_backups_that_is_away(alert: Alert, archiving: Archived) -> None:
+    archiving.turn()
+    before = values()
+    archiving.take_away()
+    archiving.fill(segments=1)
+    clock.move(timedelta(minutes=6))
+    archiving.turn()
+    alert.check(before, values())
+
+
+@makes("BuildersBackupLogLate")
+def test_an_archiver_that_has_ended(alert: Alert, archiving: Archived) -> None:
+    archiving.turn()
+    before = values()
+    alert.check(before, {each: value for each, value in before.items() if "builders_backup" not in each})
+
+
+@makes("BuildersBackupLogWaits")
+def test_a_log_that_fills_the_disk(alert: Alert, archiving: Archived) -> None:
+    size = metrics.DISK()
+    size.add_metric([], 400e6)  # that of the machine would need gigabytes
+    archiving.turn()
+    before = {**values(), **values([size])}
+    archiving.take_away()
+    archiving.fill(segments=4)
+    archiving.turn()
+    alert.check(before, {**values(), **values([size])})
+
+
+@makes("BuildersBackupGivenUp")
+def test_a_log_that_waited_for_too_long(alert: Alert, archiving: Archived) -> None:
+    before = values()
+    assert give_up(archiving.machine)
+    alert.check(before, values(), repeated=False)

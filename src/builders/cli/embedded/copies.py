@@ -1,7 +1,8 @@
 """A copy of the embedded database while it runs, and a database that is made of one."""
 
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser, c
 from builders.cli.embedded.upgrade import Place
 
 STAGING = "restored"  # the folder beside the cluster in which a copy becomes a database
+LOG = "pg_wal"
 
 
 @contextmanager
@@ -29,19 +31,39 @@ def base_backup(data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> Iterator[IO
     user = choose_user(data_dir / "postgres", data_dir)
     directory = open_directory(data_dir, user, system_dir)
     binaries = get_for_user(user, system_dir, major=MAJOR)
-    program = user.open(
+    command = (
         *(binaries / "bin" / "pg_basebackup", "-d", directory.conninfo("postgres"), "-w", "-D", "-", "-Ft"),
         *("-X", "fetch", "--checkpoint=fast"),
-        stdout=subprocess.PIPE,
     )
-    assert program.stdout is not None  # noqa: S101 - a pipe
-    try:
-        yield program.stdout
-        if program.wait() != 0:
-            raise EmbeddedServerError("pg_basebackup failed; the log of PostgreSQL says why.")
-    finally:
-        program.kill()
-        program.wait()
+    with _reading(user, command, failure="pg_basebackup failed; the log of PostgreSQL says why.") as archive:
+        yield archive
+
+
+@contextmanager
+def _reading(user: SystemUser, command: Sequence[str | Path], *, failure: str) -> Iterator[IO[bytes]]:
+    """Yield the output of a program. Raise EmbeddedServerError if it fails."""
+    with user.open(*command, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None  # noqa: S101 - a pipe
+        try:
+            yield program.stdout
+            if program.wait() != 0:
+                raise EmbeddedServerError(failure)
+        finally:
+            program.kill()
+
+
+@contextmanager
+def _writing(user: SystemUser, command: Sequence[str | Path], *, failure: str) -> Iterator[IO[bytes]]:
+    """Yield the input of a program. Raise EmbeddedServerError if it fails."""
+    with user.open(*command, stdin=subprocess.PIPE) as program:
+        assert program.stdin is not None  # noqa: S101 - a pipe
+        try:
+            yield program.stdin
+            program.stdin.close()
+            if program.wait() != 0:
+                raise EmbeddedServerError(failure)
+        finally:
+            program.kill()
 
 
 @contextmanager
@@ -52,21 +74,43 @@ def unpacking(place: Place) -> Iterator[tuple[IO[bytes], DatabaseDirectory]]:
     made = place.user.shell('mkdir -p "$1"', staging.cluster)
     if made.returncode != 0:
         raise EmbeddedServerError(f"Cannot create {staging.cluster}: {made.stderr}")
-    program = place.user.open("tar", "-xf", "-", "-C", staging.cluster, stdin=subprocess.PIPE)
-    assert program.stdin is not None  # noqa: S101 - a pipe
-    try:
-        yield program.stdin, staging
-        program.stdin.close()
-        if program.wait() != 0:
-            raise EmbeddedServerError("tar could not unpack the archive.")
-    finally:
-        program.kill()
-        program.wait()
+    command = ("tar", "-xf", "-", "-C", staging.cluster)
+    with _writing(place.user, command, failure="tar could not unpack the archive.") as file:
+        yield file, staging
 
 
-def cluster_of(place: Place, directory: DatabaseDirectory) -> Cluster:
-    """Return the cluster in a staging directory."""
-    return replace(place.cluster(MAJOR), directory=directory)
+@contextmanager
+def segment(data_dir: Path, name: str, *, system_dir: Path = SYSTEM_DIR) -> Iterator[IO[bytes]]:
+    """Open a segment of the log of the running cluster. Raise EmbeddedServerError."""
+    user = choose_user(data_dir / "postgres", data_dir)
+    path = open_directory(data_dir, user, system_dir).cluster / LOG / name
+    with _reading(user, ("cat", path), failure=f"{path} cannot be read.") as file:
+        yield file
+
+
+@contextmanager
+def writing(place: Place, staging: DatabaseDirectory, name: str) -> Iterator[IO[bytes]]:
+    """Write a segment of the log of a staging directory. Raise EmbeddedServerError."""
+    path = staging.cluster / LOG / name
+    command = ("/bin/sh", "-c", 'umask 077; cat >"$1"', "sh", path)
+    with _writing(place.user, command, failure=f"{path} cannot be written.") as file:
+        yield file
+
+
+def reserve_timelines(place: Place, staging: DatabaseDirectory, timelines: Sequence[int]) -> None:
+    """Let the restored database take none of these timelines, which have logs of their own."""
+    script = 'cd "$1" && shift && for each; do : >"$each"; done'
+    place.user.shell(script, staging.cluster / LOG, *(f"{each:08X}.history" for each in timelines))
+
+
+def recover(place: Place, staging: DatabaseDirectory, settings: Mapping[str, str], *, wait_s: float) -> Cluster:
+    """Start the database of a staging directory, and wait until it has read its log. Raise EmbeddedServerError."""
+    place.user.shell(': >"$1"', staging.cluster / "recovery.signal")
+    # Without hot_standby nobody connects before the end.
+    settings = {**settings, "hot_standby": "off"}
+    cluster = replace(place.cluster(MAJOR), directory=staging, settings=settings, start_timeout_s=wait_s)
+    cluster.start()
+    return cluster
 
 
 def use(place: Place, staging: DatabaseDirectory) -> None:
@@ -89,3 +133,13 @@ def prepare(data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> SystemUser:
     user = choose_user(data_dir / "postgres", data_dir)
     create_socket_folder(resolve_folder(data_dir, user, system_dir), user)
     return user
+
+
+def remove_all(data_dir: Path) -> None:
+    """Remove a data folder that nobody uses, with its database."""
+    home = data_dir / "postgres"
+    if home.exists():
+        user = choose_user(home, data_dir)
+        directory = open_directory(data_dir, user, SYSTEM_DIR)
+        user.shell('rm -rf "$1" "$2"', directory.folder, directory.sockets)
+    shutil.rmtree(data_dir, ignore_errors=True)

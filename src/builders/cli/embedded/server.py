@@ -13,8 +13,9 @@ import shlex
 import shutil
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import TracebackType
@@ -110,6 +111,7 @@ CREATE_TIMEOUT_S = 180
 START_TIMEOUT_S = 60  # includes crash recovery
 STOP_TIMEOUT_S = 30
 START_POLL_S = 0.2
+LOG_BYTES, LOG_SHARE = 10 * 2**30, 0.2  # of the disk: log that may wait to be archived
 LOW_SPACE_BYTES = 128 * 2**20  # less free space is mentioned in error messages
 
 # Written to postgresql.conf at creation; the operator may change them there.
@@ -137,6 +139,8 @@ class Cluster:
     user: SystemUser
     durable: bool  # False disables fsync, for tests
     grace_s: float  # for processes that end by themselves after a kill
+    settings: Mapping[str, str] = field(default_factory=dict)  # of this start, besides its own
+    start_timeout_s: float = START_TIMEOUT_S
 
     def create(self) -> None:
         """Create the cluster if it is missing. Raise EmbeddedServerError, also for another PostgreSQL version."""
@@ -184,9 +188,9 @@ class Cluster:
         """
         began = time.monotonic()
         while not self._is_up(waited := time.monotonic() - began):
-            if waited > START_TIMEOUT_S:
-                what = f"PostgreSQL did not start in {START_TIMEOUT_S} s; if crash recovery is running, try again"
-                raise self._failed(what, self._read_log_end())
+            if waited > self.start_timeout_s:
+                what = f"PostgreSQL did not start in {self.start_timeout_s:.0f} s"
+                raise self._failed(f"{what}; if crash recovery is running, try again", self._read_log_end())
             time.sleep(START_POLL_S)
 
     def _is_up(self, waited: float) -> bool:
@@ -204,7 +208,7 @@ class Cluster:
         self._processes.clear(socket=self.directory.socket, force=late)
         alone = not self._processes.list_processes()
         started = self._pg_ctl(
-            "start", "-w", "-t", str(START_TIMEOUT_S), "-l", self.directory.log, "-o", self._options()
+            "start", "-w", "-t", f"{self.start_timeout_s:.0f}", "-l", self.directory.log, "-o", self._options()
         )
         if started.returncode != 0 and alone and late:
             raise self._failed("PostgreSQL did not start", self._read_log_end() or started.stderr)
@@ -250,10 +254,16 @@ class Cluster:
             "unix_socket_permissions": "0700",
             "cluster_name": self._processes.title,
             "log_error_verbosity": "terse",  # keeps row values out of the log
+            "max_slot_wal_keep_size": f"{self._limit_log() // 2**20}MB",
+            **self.settings,
         }
         if not self.durable:
             settings |= {"fsync": "off", "full_page_writes": "off"}
         return " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
+
+    def _limit_log(self) -> int:
+        """Return how many bytes of the log may wait to be archived, before the archive is given up."""
+        return min(LOG_BYTES, int(LOG_SHARE * shutil.disk_usage(self.directory.folder).total))
 
     def _ping(self) -> Ping:
         return Ping(PGconn.ping(f"{self.directory.conninfo('postgres')} connect_timeout=2".encode()))
@@ -261,7 +271,7 @@ class Cluster:
     def _pg_ctl(self, verb: str, *words: str | Path) -> CompletedProcess[str]:
         user = replace(self.user, lock_fd=None)  # else the server would inherit the lock and hold it
         program = self.binaries / "bin" / "pg_ctl"
-        return user.run(program, verb, "-D", self.directory.cluster, *words, wait_s=2 * START_TIMEOUT_S)
+        return user.run(program, verb, "-D", self.directory.cluster, *words, wait_s=2 * self.start_timeout_s)
 
     @property
     def _processes(self) -> ServerProcesses:

@@ -52,7 +52,7 @@ class Place:
 
     def upgrade(self) -> str:
         """Upgrade an earlier version, or continue a check that was ended; return what to do next."""
-        found = self._read_major()
+        found = self.read_major()
         if found == MAJOR and not self.directory.kept.exists():
             return f"The database is of PostgreSQL {MAJOR}: there is nothing to do."
         if found == MAJOR:
@@ -62,7 +62,7 @@ class Place:
         return (
             f"The database is of PostgreSQL {MAJOR} now. Start the service and try it; then run `builders "
             f"postgres confirm`, which deletes {self.directory.kept}, or `builders postgres revert`, which "
-            "uses it again without what was written since. Take a new base backup if you archive the log."
+            "uses it again without what was written since."
         )
 
     def ask_to_revert(self) -> str:
@@ -78,7 +78,7 @@ class Place:
         self._require_kept()
         self.cluster(MAJOR).stop()
         self._rename('rm -rf "$2" && mv "$1" "$2" && mv "$3" "$1" && rm -rf "$2"')
-        return f"The database is of PostgreSQL {self._read_major()} again: start the release that made it."
+        return f"The database is of PostgreSQL {self.read_major()} again: start the release that made it."
 
     def ask_to_confirm(self) -> str:
         """Return a question that says what `confirm` deletes."""
@@ -91,7 +91,7 @@ class Place:
     def confirm(self) -> str:
         """Delete the kept cluster; return what was done."""
         self._require_kept()
-        if self._read_major() != MAJOR:
+        if self.read_major() != MAJOR:
             raise EmbeddedServerError(f"The used database is not of PostgreSQL {MAJOR}. Nothing is deleted.")
         # Renamed first, because a folder that is deleted in part must not be used again.
         self._rename('rm -rf "$2" && mv "$3" "$2" && rm -rf "$2"')
@@ -157,7 +157,8 @@ class Place:
         if not self.directory.kept.exists():
             raise EmbeddedServerError(f"No upgrade waits to be confirmed: {self.directory.kept} is missing.")
 
-    def _read_major(self) -> int:
+    def read_major(self) -> int:
+        """Return the version of the used cluster. Raise EmbeddedServerError."""
         try:
             return int((self.directory.cluster / "PG_VERSION").read_text())
         except (FileNotFoundError, ValueError):

@@ -12,6 +12,7 @@ PROBES = 2  # of an HTTP process, for /readyz: the check of the database, and th
 LISTENERS = 3  # of a worker, one for each lane of its queue
 LOCKS = 1  # of a worker, while it looks for the jobs of killed ones
 MAIL_LOG = 1
+BACKUP = 3  # the archive of the log, and a backup with what it keeps
 GRANTS = 1  # of the look-up server, when it starts
 
 # PostgreSQL 15 has no reserved_connections.
@@ -52,6 +53,8 @@ def of_part(part: str, settings: Settings) -> Demand:
             return Demand(0, size + GRANTS)
         case "mail":
             return Demand(MAIL_LOG)
+        case "backup":
+            return Demand(0, BACKUP)
     return Demand(size)
 
 

@@ -27,7 +27,10 @@ ALLOW_FOR_POOLER = (
 )
 RECONNECT = "Then end the sessions that the pooler has open: RECONNECT in its console, or restart it."
 
-HAS_ARCHIVE = "SELECT current_setting('archive_mode') <> 'off'"
+HAS_ARCHIVE = """
+    SELECT current_setting('archive_mode') <> 'off'
+        OR EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = 'builders_archive' AND wal_status <> 'lost')
+"""
 GET_PROCESS = "SELECT pg_backend_pid()"
 # The parameters that differ in the session, and the statement that sets each one for all sessions of the role.
 COMPARE = """

@@ -88,8 +88,21 @@ class Settings(BaseSettings):
         description="URL of the same database past the pooler, for migrations, LISTEN and the look-up server. "
         "Required with BUILDERS_DATABASE_POOLED. Unset: BUILDERS_DATABASE_URL.",
     )
-    backup_to: Path | None = Field(
-        None, description="Folder of the sealed backups, on another disk or machine. Unset: none are made."
+    backup_s3_endpoint: str | None = Field(
+        None, pattern="^https?://", description="URL of the object store of the backups. Unset: Amazon's."
+    )
+    backup_s3_region: str = Field("us-east-1", description="Region of the bucket of the backups.")
+    backup_s3_key_id: str | None = Field(
+        None, description="Access key of the bucket of the backups; it only has to list, read and add."
+    )
+    backup_s3_secret: SecretStr | None = Field(None, description="Secret of BUILDERS_BACKUP_S3_KEY_ID.")
+    backup_to: str | None = Field(
+        None,
+        description="Folder of the sealed backups, on another disk or machine, or `s3://BUCKET/PREFIX`. Unset: "
+        "none are made.",
+    )
+    backup_loss_s: int = Field(
+        60, ge=10, le=3600, description="Seconds of work at most that are lost with the machine and its disk."
     )
     limits: float | None = Field(
         1.0,
@@ -362,6 +375,17 @@ class Settings(BaseSettings):
             raise ValueError(
                 "BUILDERS_DATABASE_POOLED requires BUILDERS_DATABASE_URL and this URL past the pooler"
             )
+        return value
+
+    @field_validator("backup_to")
+    @classmethod
+    def _folder_or_bucket(cls, value: str | None, known: ValidationInfo) -> str | None:
+        if value is None or not value.startswith("s3://"):
+            return value
+        if not re.fullmatch(r"s3://[a-z0-9.-]+(/.*)?", value):
+            raise ValueError("write a folder, or a bucket: s3://BUCKET/PREFIX")
+        if None in {known.data.get("backup_s3_key_id"), known.data.get("backup_s3_secret")}:
+            raise ValueError("a bucket requires BUILDERS_BACKUP_S3_KEY_ID and BUILDERS_BACKUP_S3_SECRET")
         return value
 
     @field_validator("lookup_listen", "filter_listen")

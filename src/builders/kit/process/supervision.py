@@ -33,7 +33,7 @@ _LASTING = (
 )
 
 
-Name: TypeAlias = Literal["http", "worker", "lookup", "filter", "mail-log"]
+Name: TypeAlias = Literal["http", "worker", "lookup", "filter", "mail-log", "backup"]
 LAG = metrics.histogram(
     "builders_loop_lag_seconds",
     "How late the event loop of a process runs what is due, measured each second.",

@@ -1,0 +1,218 @@
+"""Where backups are: a folder, or a bucket of an object store that speaks S3.
+
+`SYSTEM-TIMELINE/ID/` has the parts of a backup of a database system and its timeline, and `SYSTEM-TIMELINE/log/`
+the segments of its log. `backup.json` comes last: without it a backup was not completed and does not count.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, S3Store
+from pydantic import TypeAdapter, ValidationError
+
+from builders.backup.records import Backup, Part
+from builders.backup.seals import CHUNK, Reader
+from builders.kit.process.settings import Settings
+
+FILE = "backup.json"
+ERASURES = "erasures.txt"  # of all backups: the id of an account and a time in each line
+S3 = "s3://"
+PART_BYTES = 8 << 20  # of a large file, each with its own request and checksum
+ATTEMPT_S = 60
+RETRIES = 3
+_BACKUP = TypeAdapter(Backup)
+_NOT_SHOWN = "\n\nDebug source"  # of an error: the requests and the body of the response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file of a repository."""
+
+    size: int  # bytes
+    written_at: datetime
+
+
+def home_of(backup: Backup) -> str:
+    """Return the folder of a database system and its timeline."""
+    return f"{backup.system_id}-{backup.timeline}"
+
+
+def path_of(backup: Backup, name: str) -> str:
+    """Return the path of a part of a backup."""
+    return f"{home_of(backup)}/{backup.id}/{name}"
+
+
+class Repository:
+    """A place of backups. Its methods raise OSError when the folder or the object store refuses or is away."""
+
+    def __init__(self, store: LocalStore | S3Store, *, name: str, folder: Path | None = None) -> None:
+        self._store, self.name, self.folder = store, name, folder
+
+    def save(self, path: str, work: Callable[[Callable[[bytes], object]], tuple[int, str]]) -> Part:
+        """Write a file by a function of its writer, which returns the size and the digest."""
+        with _failing(self.name):
+            file = obstore.open_writer(self._store, path, buffer_size=PART_BYTES, max_concurrency=2)
+            size, digest = work(file.write)
+            file.close()
+            self._flush(path)
+        return Part(size=size, sha256=digest)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a small file."""
+        with _failing(self.name):
+            obstore.put(self._store, path, content)
+            self._flush(path)
+
+    def read(self, path: str) -> bytes:
+        """Return a small file. Raise FileNotFoundError."""
+        with _failing(self.name):
+            return bytes(obstore.get(self._store, path).bytes())
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[Reader]:
+        """Open a file to read it. Raise FileNotFoundError."""
+        with _failing(self.name):
+            yield _Opened(map(bytes, obstore.get(self._store, path).stream(min_chunk_size=CHUNK)))
+
+    def list(self, prefix: str | None = None) -> Mapping[str, File]:
+        """Return the files of a folder, by path."""
+        with _failing(self.name):
+            pages = obstore.list(self._store, prefix)
+            return {
+                each["path"]: File(size=each["size"], written_at=each["last_modified"])
+                for page in pages
+                for each in page
+            }
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete files; those that do not exist are ignored."""
+        for path in paths:
+            with _failing(self.name), suppress(FileNotFoundError):
+                obstore.delete(self._store, path)
+
+    def _flush(self, path: str) -> None:
+        """Let a file of a folder be on the disk."""
+        if self.folder is not None:
+            for each in (self.folder / path, (self.folder / path).parent):
+                descriptor = os.open(each, os.O_RDONLY)
+                os.fsync(descriptor)
+                os.close(descriptor)
+
+
+class _Opened:
+    """Reads a stream of parts."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts, self._left = parts, b""
+
+    def read(self, size: int = CHUNK) -> bytes:
+        """Return up to so many bytes."""
+        if not self._left:
+            self._left = next(self._parts, b"")
+        found, self._left = self._left[:size], self._left[size:]
+        return found
+
+
+@contextmanager
+def _failing(name: str) -> Iterator[None]:
+    """Raise errors of the library as OSError, in one line and without the response."""
+    try:
+        yield
+    except BaseError as error:
+        reason = " ".join(str(error).partition(_NOT_SHOWN)[0].partition("<?xml")[0].split())
+        raise OSError(f"{name}: {reason}") from None
+
+
+def in_folder(folder: Path) -> Repository:
+    """Return the repository in a folder, which is created. Raise OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Repository(LocalStore(folder, mkdir=True), name=str(folder), folder=folder)
+
+
+def opened(settings: Settings) -> Repository | None:
+    """Return the repository of the settings; None without one. Raise OSError."""
+    to = settings.backup_to
+    if to is None:
+        return None
+    if not to.startswith(S3):
+        return in_folder(Path(to).absolute())
+    return Repository(_bucket(settings, to), name=to)
+
+
+def _bucket(settings: Settings, to: str) -> S3Store:
+    bucket, _, prefix = to.removeprefix(S3).partition("/")
+    secret = settings.backup_s3_secret
+    assert secret is not None  # noqa: S101 - the settings are validated
+    endpoint = settings.backup_s3_endpoint or f"https://s3.{settings.backup_s3_region}.amazonaws.com"
+    return S3Store(
+        bucket,
+        prefix=prefix or None,
+        region=settings.backup_s3_region,
+        access_key_id=settings.backup_s3_key_id,
+        secret_access_key=secret.get_secret_value(),
+        endpoint=endpoint,
+        checksum_algorithm="SHA256",
+        client_options={
+            "timeout": timedelta(seconds=ATTEMPT_S),
+            "allow_http": endpoint.startswith("http://"),
+        },
+        retry_config={"max_retries": RETRIES, "retry_timeout": timedelta(seconds=ATTEMPT_S)},
+    )
+
+
+def record(repository: Repository, backup: Backup) -> None:
+    """Write down that a backup is complete."""
+    repository.write(path_of(backup, FILE), _BACKUP.dump_json(backup, indent=2))
+
+
+def list_backups(repository: Repository) -> Sequence[Backup]:
+    """Return the complete backups, the newest first."""
+    found = list[Backup]()
+    for path in repository.list():
+        if path.endswith(f"/{FILE}"):
+            with suppress(ValidationError):
+                found.append(_BACKUP.validate_json(repository.read(path)))
+    return sorted(found, key=lambda each: each.made_at, reverse=True)
+
+
+def verify(repository: Repository, backup: Backup) -> Sequence[str]:
+    """Return what is wrong with the files of a backup: missing, of another size, or changed. It needs no key."""
+    errors, files = [], repository.list(f"{home_of(backup)}/{backup.id}")
+    for name, part in backup.parts.items():
+        path = path_of(backup, name)
+        if path not in files:
+            errors.append(f"{name} is missing.")
+        elif files[path].size != part.size:
+            errors.append(f"{name} has {files[path].size} bytes, not {part.size}.")
+        elif digest_of(repository, path) != part.sha256:
+            errors.append(f"{name} was changed: its SHA-256 differs.")
+    return errors
+
+
+def digest_of(repository: Repository, path: str) -> str:
+    """Return the SHA-256 of a file in hex digits."""
+    digest = hashlib.sha256()
+    with repository.opened(path) as file:
+        while part := file.read(CHUNK):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def merge_erasures(repository: Repository, own: Path) -> Mapping[str, str]:
+    """Add the erasures of the service to the list beside the backups; return the lines of both by account."""
+    known = b""
+    with suppress(FileNotFoundError):
+        known = repository.read(ERASURES)
+    text = known.decode() + (own.read_text() if own.exists() else "")
+    lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    content = "".join(f"{line}\n" for line in lines.values()).encode()
+    if content != known:
+        repository.write(ERASURES, content)
+    return lines

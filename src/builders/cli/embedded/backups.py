@@ -1,0 +1,241 @@
+"""Backups of the embedded database and of the files of its data folder, and databases that are made of them."""
+
+import asyncio
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO
+
+from builders.backup import archive, repositories, restores, seals
+from builders.backup.records import Backup, Part
+from builders.backup.repositories import Repository, home_of, path_of
+from builders.cli.embedded import copies, upgrade
+from builders.cli.embedded.directory import MAJOR, SYSTEM_DIR, DatabaseDirectory, open_directory
+from builders.cli.embedded.server import DATABASE, Cluster
+from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
+from builders.cli.embedded.upgrade import Place
+from builders.erasure import execution
+from builders.kit.process.secret_keys import FILE as SECRET_KEYS
+from builders.kit.process.version import VERSION
+from builders.kit.values import clock
+
+PUBLIC = "backup.pub"  # in the data folder
+BASE, FILES, PASSWORD = "base.tar.gz.age", "files.tar.gz.age", "password"
+# What is in the data folder and in no backup: the database is one by itself, keys are apart, mail is sent.
+DRILL = "drill-"  # begins the name of a folder of a drill
+OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, execution.LIST, DRILL)
+KEPT = timedelta(days=35)
+RECOVERY_TIMEOUT_S = 24 * 3600
+# The log is in its folder: nothing is fetched. A restored database continues in a timeline of its own.
+_RECOVERY = {
+    "restore_command": "false",
+    "recovery_target_timeline": "current",
+    "recovery_target_action": "promote",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A backup to be made a database of, and the moment up to which the log after it is used."""
+
+    repository: Repository
+    backup: Backup
+    private_key: str
+    to: datetime | None = None  # None: all of the log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """A running database that was made of a backup."""
+
+    conninfo: str
+    segments: int  # of the log
+    notes: Sequence[str]  # what differs from what was asked for
+    use: Callable[[], None]  # stops it and puts it in its place
+
+
+async def create(
+    conninfo: str, *, data_dir: Path, repository: Repository, public_key: str, keeps_log: bool
+) -> Backup:
+    """Back up the running database and the files of its data folder. Raise EmbeddedServerError and OSError.
+
+    `keeps_log` lets the database keep its log from now on until it is archived.
+    """
+    now = clock.now()
+    async with restores.holding_log(conninfo) as conn:
+        if keeps_log:
+            await archive.keep(conn)
+        position = await archive.get_position(conn)
+        made = Backup(
+            id=f"{now:%Y%m%dT%H%M%SZ}",
+            system_id=position.system_id,
+            timeline=position.timeline,
+            log_from=archive.name_of(position.timeline, position.written // archive.SEGMENT_BYTES),
+            made_at=now,
+            postgresql=MAJOR,
+            release=VERSION,
+            parts={},
+        )
+        # Another process can wait for the parts, which take long.
+        parts = await asyncio.to_thread(_save_parts, data_dir, repository, made, public_key)
+    made = replace(made, parts=parts)
+    await asyncio.to_thread(repositories.merge_erasures, repository, data_dir / execution.LIST)
+    await asyncio.to_thread(repositories.record, repository, made)
+    return made
+
+
+def _save_parts(data_dir: Path, repository: Repository, made: Backup, public_key: str) -> Mapping[str, Part]:
+    with copies.base_backup(data_dir) as source:
+        base = repository.save(path_of(made, BASE), lambda write: seals.seal(source, write, public_key=public_key))
+    with tempfile.TemporaryFile(dir=data_dir) as packed:
+        _pack(data_dir, packed)
+        files = repository.save(
+            path_of(made, FILES), lambda write: seals.seal(packed, write, public_key=public_key)
+        )
+    return {BASE: base, FILES: files}
+
+
+def _pack(data_dir: Path, packed: IO[bytes]) -> None:
+    """Write the files of the data folder, and the password of the database, which its roles know."""
+    user = choose_user(data_dir / "postgres", data_dir)
+    directory = open_directory(data_dir, user, SYSTEM_DIR)
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path in sorted(data_dir.iterdir()):
+            if not path.name.startswith(OMITTED) and not path.name.endswith(".lock") and not path.is_socket():
+                tar.add(path, path.name)
+        tar.add(directory.password, PASSWORD)
+    packed.seek(0)
+
+
+def prune(repository: Repository, *, before: datetime) -> Sequence[str]:
+    """Delete backups of before a time, but not the newest, and the log that is not needed; return their ids."""
+    found = repositories.list_backups(repository)
+    kept = [each for each in found if each.made_at >= before or each is found[0]]
+    old = [each for each in found if each not in kept]
+    # First: what is deleted in part is no backup.
+    repository.delete([path_of(each, repositories.FILE) for each in old])
+    for each in old:
+        repository.delete([*repository.list(f"{home_of(each)}/{each.id}")])
+    repository.delete(archive.prune(repository, kept, sorted({home_of(each) for each in found})))
+    return [each.id for each in old]
+
+
+@contextmanager
+def recovered(data_dir: Path, chosen: Chosen) -> Iterator[Recovered]:
+    """Yield a running database that is made of a backup and the log after it, in a folder without one.
+
+    Without a call of `use` it is stopped and deleted. Raise EmbeddedServerError, Unreadable and OSError.
+    """
+    if chosen.backup.postgresql != MAJOR:
+        raise EmbeddedServerError(
+            f"It is of PostgreSQL {chosen.backup.postgresql}: use the release {chosen.backup.release}."
+        )
+    copies.prepare(data_dir)
+    with upgrade.opened(data_dir) as place:
+        if place.directory.cluster.exists():
+            raise EmbeddedServerError(f"{place.directory.cluster} exists. Move it away, or choose another folder.")
+        with copies.unpacking(place) as (stream, staging), _part(chosen, BASE) as sealed:
+            seals.unseal(sealed, stream.write, private_key=chosen.private_key)
+        place.user.shell('cat >"$1"', staging.password, text=_unpack_files(data_dir, chosen))
+        further, is_whole = _unpack_log(place, staging, chosen)
+        copies.reserve_timelines(place, staging, _list_later_timelines(chosen))
+        server, notes = _recover(place, staging, chosen, is_whole=is_whole)
+
+        def use() -> None:
+            server.stop()
+            copies.use(place, staging)
+
+        try:
+            yield Recovered(conninfo=staging.conninfo(DATABASE), segments=further, notes=notes, use=use)
+        finally:
+            server.stop()
+            copies.remove(place)
+
+
+def _unpack_log(place: Place, staging: DatabaseDirectory, chosen: Chosen) -> tuple[int, bool]:
+    """Put the log after a backup into its database; return how many segments, and whether none is missing."""
+    segments = archive.list_segments(chosen.repository, chosen.backup)
+    further = archive.list_further(segments, chosen.backup)
+    for name in further:
+        opened = chosen.repository.opened(segments[name].path)
+        with opened as sealed, copies.writing(place, staging, name) as file:
+            seals.unseal(sealed, file.write, private_key=chosen.private_key)
+    return len(further), max(segments, default="") <= (further[-1] if further else chosen.backup.log_from)
+
+
+def _recover(
+    place: Place, staging: DatabaseDirectory, chosen: Chosen, *, is_whole: bool
+) -> tuple[Cluster, Sequence[str]]:
+    """Start the database and let it read its log; return it and what differs from what was asked for."""
+    note = [] if is_whole else ["The log has a gap: what was written after it is not restored."]
+    if chosen.to is None:
+        return copies.recover(place, staging, _RECOVERY, wait_s=RECOVERY_TIMEOUT_S), note
+    target = {**_RECOVERY, "recovery_target_time": chosen.to.isoformat()}
+    try:
+        return copies.recover(place, staging, target, wait_s=RECOVERY_TIMEOUT_S), []
+    except EmbeddedServerError as error:
+        if "before configured recovery target was reached" not in str(error):
+            raise
+        if not is_whole:
+            raise EmbeddedServerError(
+                "The log has a gap before that time. Choose a later backup, or an earlier time."
+            ) from None
+        # Nothing was committed between the end of the log and the time.
+        ended = ["The log ends before that time; all of it is restored."]
+        return copies.recover(place, staging, _RECOVERY, wait_s=RECOVERY_TIMEOUT_S), ended
+
+
+def _list_later_timelines(chosen: Chosen) -> Sequence[int]:
+    """Return the timelines that other restores of this database system have begun."""
+    prefix = f"{chosen.backup.system_id}-"
+    homes = {path.partition("/")[0] for path in chosen.repository.list() if path.startswith(prefix)}
+    found = {int(home.removeprefix(prefix)) for home in homes}
+    return sorted(each for each in found if each > chosen.backup.timeline)
+
+
+def _part(chosen: Chosen, name: str) -> AbstractContextManager[seals.Reader]:
+    return chosen.repository.opened(path_of(chosen.backup, name))
+
+
+def _unpack_files(data_dir: Path, chosen: Chosen) -> str:
+    """Put the files into the data folder; return the password of the database."""
+    with tempfile.TemporaryFile(dir=data_dir) as packed:
+        with _part(chosen, FILES) as sealed:
+            seals.unseal(sealed, packed.write, private_key=chosen.private_key)
+        packed.seek(0)
+        with tarfile.open(fileobj=packed) as tar:
+            password = tar.extractfile(PASSWORD)
+            text = "" if password is None else password.read().decode()
+            members = [each for each in tar if each.name != PASSWORD]
+            tar.extractall(data_dir, members, filter="data")
+    return text
+
+
+@contextmanager
+def scratch(data_dir: Path) -> Iterator[Path]:
+    """Yield a data folder of its own beside the used one; it is removed with its database."""
+    path = Path(tempfile.mkdtemp(prefix=DRILL, dir=data_dir))
+    path.chmod(0o711)  # the user of PostgreSQL has a folder in it
+    try:
+        yield path
+    finally:
+        copies.remove_all(path)
+
+
+def open_all(chosen: Chosen) -> Sequence[str]:
+    """Return what of a backup and the log after it cannot be opened."""
+    paths = [path_of(chosen.backup, name) for name in chosen.backup.parts]
+    segments = archive.list_segments(chosen.repository, chosen.backup)
+    paths += [segments[name].path for name in archive.list_further(segments, chosen.backup)]
+    errors = []
+    for path in paths:
+        try:
+            with chosen.repository.opened(path) as sealed:
+                seals.unseal(sealed, lambda _: None, private_key=chosen.private_key)
+        except (seals.Unreadable, FileNotFoundError) as error:
+            errors.append(f"{path}: {error}")
+    return errors

@@ -1,0 +1,292 @@
+"""The log of an embedded database is archived beside its backups, and restored up to any moment."""
+
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from builders.backup import archive, repositories
+from builders.backup.repositories import Repository
+from builders.kit.values import ids
+from tests.cli.archives import SEGMENT, Machine, give_up, running
+
+LOST = "claimed@names.example"
+CLAIM = """
+    INSERT INTO aliases (account_id, id, domain, local_part, key, status, price_amount, price_currency,
+        price_interval, claimed_at, updated_at)
+    VALUES (%s, %s, 'names.example', 'claimed', 'claimed', 'active', 1, 'USD', 'year', now(), now())
+"""
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="builders-test-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+class Saved:
+    """A machine with a backup and a log in which a row is added, and all are deleted later."""
+
+    def __init__(self, folder: Path) -> None:
+        self.machine = Machine(folder / "data", folder / "backups")
+        self.machine.read("accounts", "create", "--email", "ada@shop.example")
+        self.private = self.machine.read("backup", "init")["private_key"]
+        with running(self.machine) as service:
+            service.archive()
+            service.execute("CREATE TABLE kept (n int PRIMARY KEY)")
+            self.added = service.execute("INSERT INTO kept VALUES (1)")
+            service.archive()
+            service.execute(CLAIM, ids.new(), ids.new())
+            service.execute("DELETE FROM kept")
+            service.archive()
+
+    def copy(self, folder: Path, name: str) -> Machine:
+        """Return an empty data folder with a copy of the backups."""
+        copy = Machine(folder / name, folder / f"{name}-backups")
+        shutil.copytree(self.machine.to, copy.to)
+        return copy
+
+    def segments(self, machine: Machine) -> list[Path]:
+        """Return the archived log, in order."""
+        return sorted(machine.to.glob("*-1/log/*"))
+
+
+@pytest.fixture(scope="module")
+def saved(folder: Path) -> Saved:
+    return Saved(folder)
+
+
+def rows(machine: Machine) -> int:
+    """Return how many rows of the test a restored database has."""
+    with running(machine) as service, psycopg.connect(service.conninfo) as conn:
+        [(count,)] = conn.execute("SELECT count(*) FROM kept").fetchall()
+    return int(count)
+
+
+def restore(machine: Machine, saved: Saved, *words: str) -> object:
+    return machine.read("backup", "restore", *words, key=saved.private)
+
+
+@pytest.fixture(scope="module")
+def to_the_row(saved: Saved, folder: Path) -> tuple[Machine, object]:
+    """Return a database that was restored to the moment before the deletion, and what the command said."""
+    machine = saved.copy(folder, "before")
+    return machine, restore(machine, saved, "--to", saved.added.isoformat())
+
+
+def test_a_restore_goes_to_a_moment_before_a_deletion(to_the_row: tuple[Machine, object]) -> None:
+    assert rows(to_the_row[0]) == 1
+
+
+def test_what_follows_the_moment_is_listed(to_the_row: tuple[Machine, object]) -> None:
+    said = json.loads(json.dumps(to_the_row[1]))
+    assert [(each["kind"], each["what"]) for each in said["later"]] == [("name", LOST)]
+
+
+def test_nothing_is_left_beside_a_restored_database(to_the_row: tuple[Machine, object]) -> None:
+    assert not list(to_the_row[0].data.glob("drill-*"))
+    assert not (to_the_row[0].data / "postgres" / "restored").exists()
+
+
+def test_without_a_moment_all_of_the_log_is_restored(saved: Saved, folder: Path) -> None:
+    machine = saved.copy(folder, "all")
+    restore(machine, saved)
+    assert rows(machine) == 0
+
+
+def test_a_moment_after_the_end_of_the_log_is_said(saved: Saved, folder: Path) -> None:
+    machine = saved.copy(folder, "late")
+    said = restore(machine, saved, "--to", (datetime.now(UTC) + timedelta(hours=1)).isoformat())
+    assert "The log ends before that time" in json.dumps(said)
+
+
+def test_a_moment_after_a_gap_is_refused(saved: Saved, folder: Path) -> None:
+    machine = saved.copy(folder, "gap")
+    saved.segments(machine)[1].unlink()
+    done = machine.run("backup", "restore", "--to", datetime.now(UTC).isoformat(), key=saved.private)
+    assert (done.returncode, "The log has a gap before that time" in done.stderr) == (1, True)
+
+
+def test_a_moment_before_all_backups_is_refused(saved: Saved, folder: Path) -> None:
+    machine = Machine(folder / "early", saved.machine.to)
+    done = machine.run("backup", "restore", "--to", "2020-01-01T00:00:00Z", key=saved.private)
+    assert (done.returncode, "There is no such backup" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "2026-13-01", "04:00"])
+def test_what_is_no_time_is_refused(saved: Saved, folder: Path, moment: str) -> None:
+    machine = Machine(folder / "early", saved.machine.to)
+    done = machine.run("backup", "restore", "--to", moment, key=saved.private)
+    assert (done.returncode, "--to is a time" in done.stderr) == (1, True)
+
+
+def test_two_restores_of_a_backup_have_timelines_of_their_own(saved: Saved, folder: Path) -> None:
+    first = saved.copy(folder, "first")
+    [made] = first.read("backup", "list")
+    restore(first, saved, made["id"])
+    second = Machine(folder / "second", first.to)
+    restore(second, saved, made["id"])
+    assert [each["timeline"] for each in first.read("backup", "list")] == [3, 2, 1]
+
+
+def test_the_log_of_a_backup_is_as_recorded(saved: Saved) -> None:
+    assert saved.machine.read("backup", "verify") == {"backups": 1, "errors": []}
+
+
+def verify(machine: Machine, *words: str, key: str | None = None) -> list[str]:
+    done = machine.run("backup", "verify", "--json", *words, key=key)
+    assert done.returncode == 1, done.stderr
+    errors: list[str] = json.loads(done.stdout)["errors"]
+    return errors
+
+
+def test_a_changed_segment_is_found(saved: Saved, folder: Path) -> None:
+    machine = saved.copy(folder, "changed")
+    first, *_ = saved.segments(machine)
+    content = bytearray(first.read_bytes())
+    content[-1] ^= 1
+    first.write_bytes(content)
+    [error] = verify(machine)
+    assert error == f"Segment {first.name[:24]} of the log was changed: its SHA-256 differs."
+
+
+def test_a_missing_segment_is_found(saved: Saved, folder: Path) -> None:
+    machine = saved.copy(folder, "missing")
+    missing = saved.segments(machine)[1]
+    missing.unlink()
+    assert f"Segment {missing.name[:24]} of the log is missing, and later ones are there." in verify(machine)
+
+
+def test_a_log_that_is_not_continued_is_found(saved: Saved, folder: Path) -> None:
+    machine = saved.copy(folder, "stopped")
+    before = (datetime.now(UTC) - timedelta(minutes=16)).timestamp()
+    for each in saved.segments(machine):
+        os.utime(each, (before, before))
+    [error] = verify(machine)
+    assert error.startswith("No log was archived since ")
+
+
+def test_the_content_is_opened_by_the_key(saved: Saved) -> None:
+    done = saved.machine.read("backup", "verify", "--content", key=saved.private)
+    assert done == {"backups": 1, "errors": []}
+
+
+def test_another_key_opens_no_content(saved: Saved, folder: Path) -> None:
+    other = Machine(folder / "other-key", folder / "unused").read("backup", "init")["private_key"]
+    errors = verify(saved.machine, "--content", key=other)
+    assert len(errors) == 2 + len(saved.segments(saved.machine))
+    assert all("cannot be opened" in each for each in errors)
+
+
+def test_a_prune_keeps_the_log_of_a_kept_backup(saved: Saved, folder: Path) -> None:
+    machine = saved.copy(folder, "pruned")
+    earlier = repositories.list_backups(repositories.in_folder(machine.to))[0]
+    with running(machine_with_data(saved, machine)) as service:
+        repositories.record(
+            service.repository, replace(earlier, id="old", made_at=datetime(2026, 1, 1, tzinfo=UTC))
+        )
+    kept = saved.segments(machine)
+    before_all = kept[0].with_name(f"{int(kept[0].name[:24], 16) - 1:024X}-{'0' * 64}.gz.age")
+    before_all.write_bytes(b"")
+
+    assert machine.read("backup", "prune")["deleted"] == ["old"]
+
+    assert saved.segments(machine) == kept
+
+
+def machine_with_data(saved: Saved, machine: Machine) -> Machine:
+    """Return the data of the saved machine with other backups."""
+    return Machine(saved.machine.data, machine.to)
+
+
+def test_a_drill_counts_what_is_restored_and_leaves_nothing(saved: Saved) -> None:
+    before = sorted(saved.machine.data.rglob("*"))
+    drilled = saved.machine.read("backup", "drill", key=saved.private)
+    assert (drilled["accounts"], drilled["names"], drilled["segments"]) == (
+        2,
+        1,
+        len(saved.segments(saved.machine)),
+    )
+    assert sorted(saved.machine.data.rglob("*")) == before
+
+
+def test_a_database_that_has_not_kept_its_log_gets_a_new_backup(saved: Saved, folder: Path) -> None:
+    machine = machine_with_data(saved, saved.copy(folder, "dropped"))
+    with running(machine) as service:
+        service.execute("SELECT pg_drop_replication_slot(%s)", archive.SLOT)
+        with psycopg.connect(service.conninfo, autocommit=True) as conn:
+            for _ in range(8):
+                conn.execute(SEGMENT)
+                conn.execute("CHECKPOINT")
+        service.archive()
+    assert len(machine.read("backup", "list")) == 2
+
+
+def test_a_log_that_waits_for_too_long_is_given_up_and_begun_again(folder: Path) -> None:
+    assert give_up(Machine(folder / "given-up", folder / "unused"))
+
+
+def test_no_acknowledged_row_is_lost_under_load(folder: Path) -> None:
+    machine = Machine(folder / "load", folder / "load-backups")
+    machine.read("accounts", "create", "--email", "ada@shop.example")
+    private = machine.read("backup", "init")["private_key"]
+    acknowledged, stop = [0], threading.Event()
+    with running(machine) as service:
+        service.execute("CREATE TABLE kept (n int PRIMARY KEY)")
+
+        def write() -> None:
+            with psycopg.connect(service.conninfo, autocommit=True) as conn:
+                while not stop.is_set():
+                    conn.execute("INSERT INTO kept VALUES (%s)", [acknowledged[0]])
+                    acknowledged[0] += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        for _ in range(3):
+            service.archive()
+        counted = acknowledged[0]
+        service.archive()
+        stop.set()
+        writer.join()
+    restored = Machine(folder / "load-restored", machine.to)
+    restored.read("backup", "restore", key=private)
+    assert rows(restored) >= counted > 0
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return repositories.in_folder(tmp_path / "backups")
+
+
+@pytest.mark.parametrize(
+    ("timeline", "number", "name"),
+    [
+        (1, 0, "000000010000000000000000"),
+        (1, 255, "0000000100000000000000FF"),
+        (1, 256, "000000010000000100000000"),
+        (10, 70000, "0000000A0000011100000070"),
+    ],
+)
+def test_a_segment_has_the_name_that_postgresql_gives_it(timeline: int, number: int, name: str) -> None:
+    assert (archive.name_of(timeline, number), archive.number_of(name)) == (name, number)
+
+
+def test_a_missing_file_is_an_error_of_the_system(repository: Repository) -> None:
+    with pytest.raises(FileNotFoundError):
+        repository.read("none")
+
+
+def test_what_does_not_exist_is_deleted(repository: Repository) -> None:
+    repository.write("one", b"1")
+    repository.delete(["none", "one"])
+    assert repository.list() == {}
