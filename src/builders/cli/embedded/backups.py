@@ -19,15 +19,17 @@ from builders.cli.embedded.server import DATABASE, Cluster
 from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
 from builders.cli.embedded.upgrade import Place
 from builders.erasure import execution
+from builders.kit.process import activity
 from builders.kit.process.secret_keys import FILE as SECRET_KEYS
 from builders.kit.process.version import VERSION
 from builders.kit.values import clock
 
 PUBLIC = "backup.pub"  # in the data folder
 BASE, FILES, PASSWORD = "base.tar.gz.age", "files.tar.gz.age", "password"
-# What is in the data folder and in no backup: the database is one by itself, keys are apart, mail is sent.
+# What is in the data folder and in no backup: the database is one by itself, keys are apart, mail is sent, and
+# sockets come and go.
 DRILL = "drill-"  # begins the name of a folder of a drill
-OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, execution.LIST, DRILL)
+OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, execution.LIST, DRILL, activity.FOLDER)
 KEPT = timedelta(days=35)
 RECOVERY_TIMEOUT_S = 24 * 3600
 # The log is in its folder: nothing is fetched. A restored database continues in a timeline of its own.
