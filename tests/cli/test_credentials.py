@@ -15,6 +15,7 @@ from tests.cli.conftest import Cli
 SECRET = {
     "database_url": "postgresql://builders:w8Yk3Tq0@db.vendor.com/builders",
     "database_direct_url": "postgresql://builders:w8Yk3Tq0@db.vendor.com/builders",
+    "backup_s3_secret": "q7Lm2Vx9Rt4Kp8",
     "secret_keys": f"{generate_secret()},{generate_secret()}",
     "smtp_url": "smtps://mail.vendor.com",
     "dkim_key": "-----BEGIN PRIVATE KEY-----",

@@ -243,7 +243,7 @@ def test_a_wrong_password_file_is_reported(data: Path) -> None:
 
 
 def test_a_failed_start_reports_the_last_log_lines(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * 2**20))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * 2**20, total=2**30))
     settings = data / "postgres" / "cluster" / "postgresql.conf"
     good = settings.read_text()
     settings.write_text(f"{good}nonsense = on\n")
