@@ -177,11 +177,11 @@ def restore(
             restores.read_number(last_invoice)
         if secret_keys is not None:
             _open_keys(settings, secret_keys, chosen.private_key)
-        later = _list_later(settings, chosen)
         settle = partial(restores.begin, target=chosen.to, keeps_keys=keep_keys, last_invoice=last_invoice)
         lines = _restore(settings, chosen, settle)
     except FAILURES as error:
         fail(f"Nothing was restored: {error}")
+    later = _list_later(settings, chosen)
     public = archiver.read_public(settings)
     made = archiver.back_up(settings, repository=chosen.repository, public_key=public, keeps_log=True)
     rows = [(each.at.isoformat(), each.kind, each.account_id, each.what) for each in later]
@@ -312,7 +312,6 @@ def _list_later(settings: Settings, chosen: Chosen) -> Sequence[Later]:
     """Return what the newest backup has after the moment: names, invoices and payments."""
     if chosen.to is None:
         return []
-    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
     newest = repositories.list_backups(chosen.repository)[0]
     whole = Chosen(repository=chosen.repository, backup=newest, private_key=chosen.private_key)
     try:
