@@ -185,7 +185,7 @@ def access() -> str:
     parts = []
     for each in tomllib.loads(file.read_text(encoding="utf-8"))["class"]:
         rows = [(f"`{found}`", ", ".join(callers)) for found, callers in each["callers"].items()]
-        names = ", ".join(f"`{name}`" for name in each["operations"])
+        names = "\n".join(f"- `{name}`" for name in each["operations"])
         parts += [f"## {each['title']}", names, table(("Result", "Callers"), rows)]
     return "\n\n".join(parts)
 
