@@ -85,7 +85,7 @@ async def test_any_text_in_place_of_a_token_is_refused(
 ) -> None:
     real = data.draw(st.sampled_from((alice.key, (await alice.sign_in()).token)))
     text = data.draw(TEXTS | SHAPES | changed_text(real))
-    if text.strip() == real:
+    if text.translate({0: None, 10: None, 13: None}).strip() == real:  # as a header has it
         return
     with loop_time() as loop:
         answer = await PLACES[place](anyone, text)

@@ -39,3 +39,13 @@ async def test_a_changed_reply_is_read_or_a_failure_of_the_registrar(provider: s
             lines = [line async for page in adapter.list_charges(since=SINCE, until=UNTIL) for line in page]
             assert {is_storable(each) for each in lines} <= {True, False}
     assert loop.seconds < MOST_S
+
+
+async def test_domains_are_listed_although_a_price_is_no_money() -> None:
+    recorded = tomllib.loads((RECORDED / "dynadot.toml").read_text())
+    path = "/restful/v2/domains/get_tld_price"
+    changed = recorded["responses"][path].replace('"USD"', '",USD"')
+    replay = Replay({**recorded["responses"], path: changed}, ends=recorded.get("ends"))
+    rows = [held async for page in adapter_of("dynadot", replay).list_domains() for held in page]
+    assert rows
+    assert changed != recorded["responses"][path]

@@ -168,10 +168,13 @@ class Adapter(ABC):
         return {}
 
     async def _read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
-        """Return the prices; none when the registrar refuses them, because the list of domains is worth more."""
+        """Return the prices; none when the registrar refuses them, because the list of domains is worth more.
+
+        None either when a price is no amount of money.
+        """
         try:
             return await self.read_prices(suffixes)
-        except RegistrarFailed:
+        except (RegistrarFailed, ValueError):
             return {}
 
     async def verify(self) -> None:
