@@ -52,13 +52,18 @@ def path_of(backup: Backup, name: str) -> str:
 class Repository:
     """A place of backups. Its methods raise OSError when the folder or the object store refuses or is away."""
 
-    def __init__(self, store: LocalStore | S3Store, *, name: str, folder: Path | None = None) -> None:
-        self._store, self.name, self.folder = store, name, folder
+    def __init__(self, place: Path | S3Store, *, name: str) -> None:
+        self._place, self.name = place, name
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder; None for a bucket."""
+        return self._place if isinstance(self._place, Path) else None
 
     def save(self, path: str, work: Callable[[Callable[[bytes], object]], tuple[int, str]]) -> Part:
         """Write a file by a function of its writer, which returns the size and the digest."""
-        with _failing(self.name):
-            file = obstore.open_writer(self._store, path, buffer_size=PART_BYTES, max_concurrency=2)
+        with self._used() as store:
+            file = obstore.open_writer(store, path, buffer_size=PART_BYTES, max_concurrency=2)
             size, digest = work(file.write)
             file.close()
             self._flush(path)
@@ -66,25 +71,25 @@ class Repository:
 
     def write(self, path: str, content: bytes) -> None:
         """Write a small file."""
-        with _failing(self.name):
-            obstore.put(self._store, path, content)
+        with self._used() as store:
+            obstore.put(store, path, content)
             self._flush(path)
 
     def read(self, path: str) -> bytes:
         """Return a small file. Raise FileNotFoundError."""
-        with _failing(self.name):
-            return bytes(obstore.get(self._store, path).bytes())
+        with self._used() as store:
+            return bytes(obstore.get(store, path).bytes())
 
     @contextmanager
     def opened(self, path: str) -> Iterator[Reader]:
         """Open a file to read it. Raise FileNotFoundError."""
-        with _failing(self.name):
-            yield _Opened(map(bytes, obstore.get(self._store, path).stream(min_chunk_size=CHUNK)))
+        with self._used() as store:
+            yield _Opened(map(bytes, obstore.get(store, path).stream(min_chunk_size=CHUNK)))
 
     def list(self, prefix: str | None = None) -> Mapping[str, File]:
         """Return the files of a folder, by path."""
-        with _failing(self.name):
-            pages = obstore.list(self._store, prefix)
+        with self._used() as store:
+            pages = obstore.list(store, prefix)
             return {
                 each["path"]: File(size=each["size"], written_at=each["last_modified"])
                 for page in pages
@@ -94,8 +99,23 @@ class Repository:
     def delete(self, paths: Sequence[str]) -> None:
         """Delete files; those that do not exist are ignored."""
         for path in paths:
-            with _failing(self.name), suppress(FileNotFoundError):
-                obstore.delete(self._store, path)
+            with self._used() as store, suppress(FileNotFoundError):
+                obstore.delete(store, path)
+
+    @contextmanager
+    def _used(self) -> Iterator[LocalStore | S3Store]:
+        """Yield the store. Raise errors of the library as OSError, in one line and without the response.
+
+        A folder must exist: the library would create it, on the disk of the database if the other is not mounted.
+        """
+        place = self._place
+        if isinstance(place, Path) and not place.is_dir():
+            raise NotADirectoryError(f"{self.name} is missing. Is its disk mounted?")
+        try:
+            yield LocalStore(place) if isinstance(place, Path) else place
+        except BaseError as error:
+            reason = " ".join(str(error).partition(_NOT_SHOWN)[0].partition("<?xml")[0].split())
+            raise OSError(f"{self.name}: {reason}") from None
 
     def _flush(self, path: str) -> None:
         """Let a file of a folder be on the disk."""
@@ -120,29 +140,20 @@ class _Opened:
         return found
 
 
-@contextmanager
-def _failing(name: str) -> Iterator[None]:
-    """Raise errors of the library as OSError, in one line and without the response."""
-    try:
-        yield
-    except BaseError as error:
-        reason = " ".join(str(error).partition(_NOT_SHOWN)[0].partition("<?xml")[0].split())
-        raise OSError(f"{name}: {reason}") from None
+def in_folder(folder: Path, *, creates: bool = False) -> Repository:
+    """Return the repository in a folder. Raise OSError."""
+    if creates:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Repository(folder, name=str(folder))
 
 
-def in_folder(folder: Path) -> Repository:
-    """Return the repository in a folder, which is created. Raise OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Repository(LocalStore(folder, mkdir=True), name=str(folder), folder=folder)
-
-
-def opened(settings: Settings) -> Repository | None:
-    """Return the repository of the settings; None without one. Raise OSError."""
+def opened(settings: Settings, *, creates: bool = False) -> Repository | None:
+    """Return the repository of the settings; None without one. `creates` makes its folder. Raise OSError."""
     to = settings.backup_to
     if to is None:
         return None
     if not to.startswith(S3):
-        return in_folder(Path(to).absolute())
+        return in_folder(Path(to).absolute(), creates=creates)
     return Repository(_bucket(settings, to), name=to)
 
 

@@ -80,7 +80,8 @@ class Archiver:
 
     async def _advance(self) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo_of(self._settings), autocommit=True) as conn:
-            is_new = await archive.keep(conn)
+            if await archive.keep(conn):
+                self._is_known = False  # also if the repository is away now
             await archive.advance(
                 conn,
                 repository=self._repository,
@@ -88,7 +89,7 @@ class Archiver:
                 public_key=self._public_key,
             )
             position = await archive.get_position(conn)
-        if is_new or not self._is_known:
+        if not self._is_known:
             self._newest = await asyncio.to_thread(self._find_continued, position)
             self._is_known = True
         is_due = self._newest is None or clock.now() - self._newest.made_at >= EACH

@@ -61,6 +61,8 @@ def init(*, again: bool, as_json: bool) -> None:
     path = settings.data_dir / PUBLIC
     if path.exists() and not again:
         fail(f"{path} has the public key of the backups. --replace makes another key.")
+    if settings.backup_to is not None:
+        _open(settings, creates=True)
     private, public = seals.make_key()
     _write_public(settings, public)
     text = f"{private}\n# This is shown once. Without it no backup can be opened. The public key is in {path}."
@@ -73,7 +75,7 @@ def init(*, again: bool, as_json: bool) -> None:
 def create(*, keys: Path | None, as_json: bool) -> None:
     """Back up the database and the files of the data folder. The service can run; it does this each day."""
     settings = _read_embedded()
-    public, repository = archiver.read_public(settings), _open(settings)
+    public, repository = archiver.read_public(settings), _open(settings, creates=True)
     if keys is not None:
         _save_keys(settings, keys.absolute(), public, repository)
         commands.show({"keys": str(keys)}, as_json=as_json, text=f"The secret keys are in {keys}, sealed.")
@@ -86,7 +88,10 @@ def create(*, keys: Path | None, as_json: bool) -> None:
 @commands.json_option
 def list_command(*, as_json: bool) -> None:
     """List the complete backups, the newest first."""
-    found = repositories.list_backups(_open(_read_embedded()))
+    try:
+        found = repositories.list_backups(_open(_read_embedded()))
+    except OSError as error:
+        fail(str(error))
     rows = [(each.id, each.release, each.postgresql, _size(each)) for each in found]
     text = commands.table(("ID", "RELEASE", "POSTGRESQL", "BYTES"), rows, empty="No backups.")
     commands.show(list(found), as_json=as_json, text=text)
@@ -243,9 +248,9 @@ def _read_embedded() -> Settings:
     return settings
 
 
-def _open(settings: Settings) -> Repository:
+def _open(settings: Settings, *, creates: bool = False) -> Repository:
     try:
-        found = repositories.opened(settings)
+        found = repositories.opened(settings, creates=creates)
     except OSError as error:
         fail(str(error))
     if found is None:
@@ -265,7 +270,7 @@ def _save_keys(settings: Settings, path: Path, public: str, repository: Reposito
     ring = read_keyring(settings)
     given = [each.get_secret_value() for each in settings.secret_keys]
     text = "\n".join(given) if given else (settings.data_dir / SECRET_KEYS).read_text()
-    repositories.in_folder(path.parent).save(
+    repositories.in_folder(path.parent, creates=True).save(
         path.name, lambda write: seals.seal(io.BytesIO(text.encode()), write, public_key=public)
     )
     with connected(settings, migrated=False) as ready:
