@@ -121,11 +121,28 @@ class Archived(Service):
         shutil.rmtree(self.machine.to)
         self.machine.to.write_text("")
 
+    def unmount(self) -> None:
+        """Let the folder of backups be missing."""
+        self.machine.to.rename(self.machine.to.with_name("unmounted"))
+
+    def mount(self) -> None:
+        """Undo it."""
+        self.machine.to.with_name("unmounted").rename(self.machine.to)
+
     def fill(self, *, segments: int) -> None:
         """Write so many segments of the log."""
         with psycopg.connect(self.conninfo, autocommit=True) as conn:
             for _ in range(segments):
                 conn.execute(SEGMENT)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """Return a folder that the user of PostgreSQL can reach."""
+    path = Path(tempfile.mkdtemp(prefix="builders-test-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import shutil
-import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,9 @@ import pytest
 
 from builders.backup import restores
 from builders.cli.embedded.server import EmbeddedServer
-from tests.cli.archives import Machine
+from tests.cli.archives import Machine, folder
+
+__all__ = ["folder"]
 
 EMAIL = "ada@shop.example"
 
@@ -28,14 +28,6 @@ class Saved:
     private: str
     backup: Any
     erased: str  # the id of an account that was erased after the backup
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="builders-test-"))
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="module")

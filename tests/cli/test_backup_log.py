@@ -3,20 +3,24 @@
 import json
 import os
 import shutil
-import tempfile
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
 from builders.backup import archive, repositories
 from builders.backup.repositories import Repository
 from builders.kit.values import ids
-from tests.cli.archives import SEGMENT, Machine, give_up, running
+from tests.cli.archives import SEGMENT, Archived, Machine, archiving, folder, give_up, running
+from tests.cli.embedded.servers import wait_until
+
+__all__ = ["archiving", "folder"]
 
 LOST = "claimed@names.example"
 CLAIM = """
@@ -24,14 +28,6 @@ CLAIM = """
         price_interval, claimed_at, updated_at)
     VALUES (%s, %s, 'names.example', 'claimed', 'claimed', 'active', 1, 'USD', 'year', now(), now())
 """
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="builders-test-"))
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 class Saved:
@@ -204,14 +200,14 @@ def machine_with_data(saved: Saved, machine: Machine) -> Machine:
 
 
 def test_a_drill_counts_what_is_restored_and_leaves_nothing(saved: Saved) -> None:
-    before = sorted(saved.machine.data.rglob("*"))
+    before = {*saved.machine.data.rglob("*")}
     drilled = saved.machine.read("backup", "drill", key=saved.private)
     assert (drilled["accounts"], drilled["names"], drilled["segments"]) == (
         2,
         1,
         len(saved.segments(saved.machine)),
     )
-    assert sorted(saved.machine.data.rglob("*")) == before
+    assert {*saved.machine.data.rglob("*")} - before <= {saved.machine.data / "drill.lock"}
 
 
 def test_a_database_that_has_not_kept_its_log_gets_a_new_backup(saved: Saved, folder: Path) -> None:
@@ -257,9 +253,51 @@ def test_no_acknowledged_row_is_lost_under_load(folder: Path) -> None:
     assert rows(restored) >= counted > 0
 
 
+def test_no_other_folder_is_made_in_place_of_a_missing_one(archiving: Archived) -> None:
+    archiving.turn()
+    archiving.unmount()
+    archiving.fill(segments=1)
+    archiving.turn()
+    assert not archiving.machine.to.exists()
+
+
+def test_a_log_that_was_not_kept_while_the_folder_was_away_is_followed_by_a_backup(archiving: Archived) -> None:
+    archiving.turn()
+    archiving.unmount()
+    archiving.execute("SELECT pg_drop_replication_slot(%s)", archive.SLOT)
+    for _ in range(8):
+        archiving.fill(segments=1)
+        archiving.execute("CHECKPOINT")
+    archiving.turn()
+    archiving.mount()
+    archiving.turn()
+    assert len(archiving.machine.read("backup", "list")) == 2
+
+
+def test_a_drill_removes_what_a_killed_one_left(saved: Saved) -> None:
+    data = saved.machine.data
+    command = [sys.executable, "-P", "-m", "builders", "backup", "drill", "--key-fd", "0"]
+    environment = {**os.environ, "BUILDERS_DATA_DIR": str(data), "BUILDERS_BACKUP_TO": saved.machine.place}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, text=True) as killed:
+        assert killed.stdin is not None
+        killed.stdin.write(saved.private)
+        killed.stdin.close()
+        wait_until(lambda: any(data.glob("drill-*/postgres/restored/cluster/postmaster.pid")))
+        killed.kill()
+    [left] = data.glob("drill-*/")
+
+    saved.machine.read("backup", "drill", key=saved.private)
+
+    assert not left.exists()
+    running_there = [
+        each.pid for each in psutil.process_iter(["cmdline"]) if str(left) in str(each.info["cmdline"])
+    ]
+    assert running_there == []
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    return repositories.in_folder(tmp_path / "backups")
+    return repositories.in_folder(tmp_path / "backups", creates=True)
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,7 @@ def upgrade_by_command(data: Path, to: Path, *words: str) -> subprocess.Complete
 
 def record(to: Path, *, age: timedelta, parts: Mapping[str, Part]) -> Repository:
     """Write down a backup of the former database."""
-    repository = repositories.in_folder(to)
+    repository = repositories.in_folder(to, creates=True)
     made_at = clock.now() - age
     made = Backup(
         id="former",

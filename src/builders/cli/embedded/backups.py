@@ -15,6 +15,7 @@ from builders.backup.records import Backup, Part
 from builders.backup.repositories import Repository, home_of, path_of
 from builders.cli.embedded import copies, upgrade
 from builders.cli.embedded.directory import MAJOR, SYSTEM_DIR, DatabaseDirectory, open_directory
+from builders.cli.embedded.locks import exclusive
 from builders.cli.embedded.server import DATABASE, Cluster
 from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
 from builders.cli.embedded.upgrade import Place
@@ -26,9 +27,9 @@ from builders.kit.values import clock
 
 PUBLIC = "backup.pub"  # in the data folder
 BASE, FILES, PASSWORD = "base.tar.gz.age", "files.tar.gz.age", "password"
+DRILL = "drill-"  # begins the name of a folder of a drill
 # What is in the data folder and in no backup: the database is one by itself, keys are apart, mail is sent, and
 # sockets come and go.
-DRILL = "drill-"  # begins the name of a folder of a drill
 OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, execution.LIST, DRILL, activity.FOLDER)
 KEPT = timedelta(days=35)
 RECOVERY_TIMEOUT_S = 24 * 3600
@@ -219,13 +220,19 @@ def _unpack_files(data_dir: Path, chosen: Chosen) -> str:
 
 @contextmanager
 def scratch(data_dir: Path) -> Iterator[Path]:
-    """Yield a data folder of its own beside the used one; it is removed with its database."""
-    path = Path(tempfile.mkdtemp(prefix=DRILL, dir=data_dir))
-    path.chmod(0o711)  # the user of PostgreSQL has a folder in it
-    try:
-        yield path
-    finally:
-        copies.remove_all(path)
+    """Yield a data folder of its own beside the used one; it is removed with its database.
+
+    So is that of a command that was killed. Raise EmbeddedServerError while another command has one.
+    """
+    with exclusive(data_dir / "drill.lock", wait_s=0):
+        for left in data_dir.glob(f"{DRILL}*/"):
+            copies.remove_all(left)
+        path = Path(tempfile.mkdtemp(prefix=DRILL, dir=data_dir))
+        path.chmod(0o711)  # the user of PostgreSQL has a folder in it
+        try:
+            yield path
+        finally:
+            copies.remove_all(path)
 
 
 def open_all(chosen: Chosen) -> Sequence[str]:

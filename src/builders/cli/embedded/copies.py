@@ -19,7 +19,7 @@ from builders.cli.embedded.directory import (
 )
 from builders.cli.embedded.server import Cluster
 from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser, choose_user
-from builders.cli.embedded.upgrade import Place
+from builders.cli.embedded.upgrade import Place, opened
 
 STAGING = "restored"  # the folder beside the cluster in which a copy becomes a database
 LOG = "pg_wal"
@@ -69,7 +69,7 @@ def _writing(user: SystemUser, command: Sequence[str | Path], *, failure: str) -
 @contextmanager
 def unpacking(place: Place) -> Iterator[tuple[IO[bytes], DatabaseDirectory]]:
     """Yield where a tar archive is written to, and the directory that it becomes. Raise EmbeddedServerError."""
-    staging = DatabaseDirectory(folder=place.directory.folder / STAGING, sockets=place.directory.sockets)
+    staging = staging_of(place)
     remove(place)
     made = place.user.shell('mkdir -p "$1"', staging.cluster)
     if made.returncode != 0:
@@ -97,6 +97,16 @@ def writing(place: Place, staging: DatabaseDirectory, name: str) -> Iterator[IO[
         yield file
 
 
+def staging_of(place: Place) -> DatabaseDirectory:
+    """Return the directory beside the cluster in which a copy becomes a database."""
+    return DatabaseDirectory(folder=place.directory.folder / STAGING, sockets=place.directory.sockets)
+
+
+def cluster_of(place: Place, directory: DatabaseDirectory) -> Cluster:
+    """Return the cluster in a staging directory."""
+    return replace(place.cluster(MAJOR), directory=directory)
+
+
 def reserve_timelines(place: Place, staging: DatabaseDirectory, timelines: Sequence[int]) -> None:
     """Let the restored database take none of these timelines, which have logs of their own."""
     script = 'cd "$1" && shift && for each; do : >"$each"; done'
@@ -108,7 +118,7 @@ def recover(place: Place, staging: DatabaseDirectory, settings: Mapping[str, str
     place.user.shell(': >"$1"', staging.cluster / "recovery.signal")
     # Without hot_standby nobody connects before the end.
     settings = {**settings, "hot_standby": "off"}
-    cluster = replace(place.cluster(MAJOR), directory=staging, settings=settings, start_timeout_s=wait_s)
+    cluster = replace(cluster_of(place, staging), settings=settings, start_timeout_s=wait_s)
     cluster.start()
     return cluster
 
@@ -136,10 +146,9 @@ def prepare(data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> SystemUser:
 
 
 def remove_all(data_dir: Path) -> None:
-    """Remove a data folder that nobody uses, with its database."""
-    home = data_dir / "postgres"
-    if home.exists():
-        user = choose_user(home, data_dir)
-        directory = open_directory(data_dir, user, SYSTEM_DIR)
-        user.shell('rm -rf "$1" "$2"', directory.folder, directory.sockets)
+    """Remove a data folder that nobody uses, with its database, also if that runs after a kill of its command."""
+    if (data_dir / "postgres").exists():
+        with opened(data_dir) as place:
+            cluster_of(place, staging_of(place)).stop()
+            place.user.shell('rm -rf "$1" "$2"', place.directory.folder, place.directory.sockets)
     shutil.rmtree(data_dir, ignore_errors=True)

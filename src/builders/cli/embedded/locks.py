@@ -46,8 +46,8 @@ def exclusive(path: Path, *, wait_s: float) -> Iterator[int]:
         while not try_exclusive(descriptor):
             if time.monotonic() > deadline:
                 raise EmbeddedServerError(
-                    f"Another process has been starting or stopping PostgreSQL for {wait_s:.0f} s "
-                    f"(it holds {path}). Check what it does, end it, and try again."
+                    f"Another process holds {path}; it did not end within {wait_s:.0f} s. Check what it does, end "
+                    "it, and try again."
                 )
             time.sleep(POLL_INTERVAL_S)
         yield descriptor
