@@ -33,7 +33,11 @@ KILLS_PER_ACCOUNT = 10  # an account has 1,000 projects at most
 ANSWER_S = 5.0  # after the database accepts writes
 PROBE_S = 0.02
 CREATE_PROBE = "CREATE TABLE IF NOT EXISTS failover_probe (written_at timestamptz)"
-PROBE = "INSERT INTO failover_probe VALUES (now())"
+# A server that was just promoted commits without a standby until its checkpointer has read the names of standbys.
+PROBE = """
+    INSERT INTO failover_probe
+    SELECT now() WHERE EXISTS (SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))
+"""
 
 
 async def accept_writes(conninfo: str) -> None:
@@ -41,8 +45,8 @@ async def accept_writes(conninfo: str) -> None:
     while True:
         with suppress(psycopg.OperationalError):
             async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=2) as conn:
-                await conn.execute(PROBE)
-                return
+                if (await conn.execute(PROBE)).rowcount == 1:
+                    return
         await asyncio.sleep(PROBE_S)
 
 
