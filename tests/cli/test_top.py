@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from builders.cli.top import INTERVAL_S, _quantile_ms, _Rates
+from builders.cli.top import INTERVAL_S, _largest, _quantile_ms, _Rates
 from builders.kit.process import activity
 from tests.cli.conftest import Cli
 from tests.cli.embedded.servers import lives, wait_until
@@ -80,6 +80,11 @@ def test_top_needs_a_process(command: Cli) -> None:
     result = command("top")
     assert result.exit_code == 1
     assert "No process of the service runs with the data folder" in result.stderr
+
+
+def test_the_largest_tables_come_first() -> None:
+    sizes = {f"small_{at}": 1_000.0 for at in range(5)} | {"large": 3e9, "medium": 2e6}
+    assert _largest(sizes)[:2] == ["large 3 GB", "medium 2 MB"]
 
 
 def test_rates_are_those_of_all_processes() -> None:

@@ -247,15 +247,20 @@ def _database_lines(found: Facts, lines: Mapping[str, str]) -> Mapping[str, str]
         return f"oldest {found[f'{name}_seconds']:.0f} s"
 
     used, most = found["database_connections"], found["database_max_connections"]
-    largest = [f"{name} {_size(size)}" for name, size in found["table_bytes"].items()]
     return {
         "events": f"{lines['events']}; undelivered: {oldest('outbox_oldest')}",
         "deliveries": f"{lines['deliveries']}; {found['webhook_due']:.0f} due, {oldest('webhook_oldest_due')}",
         "emails": f"{lines['emails']}; {found['mail_waiting']:.0f} wait, {oldest('mail_oldest_waiting')}",
         "database": f"{used:.0f} of {most:.0f} connections, {_size(found['database_bytes'])}",
         "transaction": oldest("database_oldest_transaction"),
-        "largest": ", ".join(largest[:5]),
+        "largest": ", ".join(_largest(found["table_bytes"])),
     }
+
+
+def _largest(sizes: Mapping[str, float]) -> Sequence[str]:
+    """Return the five largest tables with their sizes, the largest first."""
+    ordered = sorted(sizes.items(), key=lambda each: each[1], reverse=True)
+    return [f"{name} {_size(size)}" for name, size in ordered[:5]]
 
 
 def _lane_table(found: Facts) -> str:
