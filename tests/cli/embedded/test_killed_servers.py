@@ -199,7 +199,7 @@ def test_a_process_reports_another_one_that_holds_the_lock(data: Path) -> None:
     holder = locks.open_lock(data / "postgres.lock")
     fcntl.flock(holder, fcntl.LOCK_EX)
     try:
-        with pytest.raises(EmbeddedServerError, match="Another process holds .*postgres.lock"):
+        with pytest.raises(EmbeddedServerError, match=r"Another process holds .*postgres\.lock"):
             EmbeddedServer(data, durable=False, timing=hasty).start()
     finally:
         os.close(holder)
