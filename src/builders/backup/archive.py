@@ -61,6 +61,11 @@ async def get_position(conn: Conn) -> Position:
     return await store.get_position(conn, slot=SLOT)
 
 
+async def is_kept(conn: Conn) -> bool:
+    """Return whether the log of the database is archived, by this program or by a command of the server."""
+    return await store.is_kept(conn, slot=SLOT)
+
+
 async def keep(conn: Conn) -> bool:
     """Let the database keep its log for the archive from now on; return whether it did not before."""
     position = await get_position(conn)

@@ -18,7 +18,7 @@ from obstore.store import LocalStore, S3Store
 from pydantic import TypeAdapter, ValidationError
 
 from builders.backup.records import Backup, Part
-from builders.backup.seals import CHUNK, Reader
+from builders.backup.seals import CHUNK, Parts
 from builders.kit.process.settings import Settings
 
 FILE = "backup.json"
@@ -81,10 +81,10 @@ class Repository:
             return bytes(obstore.get(store, path).bytes())
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[Reader]:
+    def opened(self, path: str) -> Iterator[Parts]:
         """Open a file to read it. Raise FileNotFoundError."""
         with self._used() as store:
-            yield _Opened(map(bytes, obstore.get(store, path).stream(min_chunk_size=CHUNK)))
+            yield Parts(map(bytes, obstore.get(store, path).stream(min_chunk_size=CHUNK)))
 
     def list(self, prefix: str | None = None) -> Mapping[str, File]:
         """Return the files of a folder, by path."""
@@ -124,20 +124,6 @@ class Repository:
                 descriptor = os.open(each, os.O_RDONLY)
                 os.fsync(descriptor)
                 os.close(descriptor)
-
-
-class _Opened:
-    """Reads a stream of parts."""
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts, self._left = parts, b""
-
-    def read(self, size: int = CHUNK) -> bytes:
-        """Return up to so many bytes."""
-        if not self._left:
-            self._left = next(self._parts, b"")
-        found, self._left = self._left[:size], self._left[size:]
-        return found
 
 
 def in_folder(folder: Path, *, creates: bool = False) -> Repository:
@@ -191,6 +177,13 @@ def list_backups(repository: Repository) -> Sequence[Backup]:
             with suppress(ValidationError):
                 found.append(_BACKUP.validate_json(repository.read(path)))
     return sorted(found, key=lambda each: each.made_at, reverse=True)
+
+
+def find_newest(settings: Settings) -> Backup | None:
+    """Return the newest backup of the repository of the settings; None without one. Raise OSError."""
+    repository = opened(settings)
+    found = [] if repository is None else list_backups(repository)
+    return found[0] if found else None
 
 
 def verify(repository: Repository, backup: Backup) -> Sequence[str]:

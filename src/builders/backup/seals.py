@@ -5,7 +5,7 @@ The machine has the public key only: with all its files no backup can be opened.
 
 import hashlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import pyrage  # type: ignore[import-untyped] # it has no types
@@ -40,21 +40,25 @@ def public_of(private_key: str) -> str:
         raise Unreadable(f"This is no private key of backups: {error}.") from None
 
 
-class _Compressed:
-    """Reads another stream, compressed."""
+class Parts:
+    """Reads a stream of parts."""
 
-    def __init__(self, source: Reader) -> None:
-        self._source, self._zip = source, zlib.compressobj(1, zlib.DEFLATED, _GZIP)
-        self._left, self._is_over = b"", False
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts, self._left = filter(None, parts), b""
 
     def read(self, size: int = CHUNK) -> bytes:
-        """Return up to so many bytes."""
-        while len(self._left) < size and not self._is_over:
-            part = self._source.read(CHUNK)
-            self._is_over = not part
-            self._left += self._zip.compress(part) if part else self._zip.flush()
+        """Return up to so many bytes; none at the end."""
+        if not self._left:
+            self._left = next(self._parts, b"")
         found, self._left = self._left[:size], self._left[size:]
         return found
+
+
+def _compress(source: Reader) -> Iterator[bytes]:
+    packed = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
+    while part := source.read(CHUNK):
+        yield packed.compress(part)
+    yield packed.flush()
 
 
 class _Writer:
@@ -82,7 +86,7 @@ def seal(source: Reader, write: Callable[[bytes], object], *, public_key: str) -
         digest.update(part)
         size += len(part)
 
-    pyrage.encrypt_io(_Compressed(source), _Writer(count), [x25519.Recipient.from_str(public_key)])
+    pyrage.encrypt_io(Parts(_compress(source)), _Writer(count), [x25519.Recipient.from_str(public_key)])
     return size, digest.hexdigest()
 
 

@@ -73,6 +73,11 @@ get_position = query("""
     FROM pg_control_system() CROSS JOIN pg_control_checkpoint()
     LEFT JOIN pg_replication_slots AS slot ON slot.slot_name = %(slot)s
 """).only(Position)
+# Whether the log is archived: by a command of the server, or as the slot keeps it.
+is_kept = query("""
+    SELECT current_setting('archive_mode') <> 'off'
+        OR EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %(slot)s AND wal_status <> 'lost')
+""").value(bool)
 keep_log = query("SELECT pg_create_physical_replication_slot(%(slot)s, true)").run()
 # Deletes a slot whose log is deleted.
 give_up_log = query("""

@@ -36,7 +36,7 @@ def kept(settings: Settings, *, parts_path: str) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            if _is_served(earlier) and file.read_text(encoding="utf-8") == text:
+            if _is_served(_parse(earlier)) and file.read_text(encoding="utf-8") == text:
                 file.write_text(earlier, encoding="utf-8")
 
 
@@ -45,9 +45,7 @@ def _compare(settings: Settings, earlier: str) -> Mapping[str, object]:
     now = clock.now().isoformat(timespec="seconds")
     values = settings.model_dump(mode="python", exclude={"host", "port"})
     digests = {name: _digest(value) for name, value in values.items()}
-    before: Mapping[str, Any] = {}
-    with suppress(ValueError, TypeError):
-        before = json.loads(earlier)
+    before = _parse(earlier)
     former = before.get("settings")
     changed = [] if former is None else sorted(name for name, each in digests.items() if former.get(name) != each)
     last = {"changed": changed, "changed_at": now} if changed else {}
@@ -70,12 +68,24 @@ class LastStart:
     changed_at: str | None = None
 
 
+def _load(settings: Settings) -> Mapping[str, Any]:
+    """Return what the last `serve` with the data folder has stored; nothing if it cannot be read."""
+    with suppress(OSError, UnicodeError):
+        return _parse((settings.data_dir / SERVED).read_text(encoding="utf-8"))
+    return {}
+
+
+def _parse(text: str) -> Mapping[str, Any]:
+    with suppress(ValueError):
+        stored = json.loads(text)
+        return stored if isinstance(stored, dict) else {}
+    return {}
+
+
 def load_last_start(settings: Settings) -> LastStart:
     """Return the last start with the data folder."""
-    with suppress(OSError, ValueError, TypeError):
-        stored = json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))
-        return LastStart(**{each.name: stored[each.name] for each in fields(LastStart) if each.name in stored})
-    return LastStart()
+    stored = _load(settings)
+    return LastStart(**{each.name: stored[each.name] for each in fields(LastStart) if each.name in stored})
 
 
 def with_address(settings: Settings) -> Settings:
@@ -83,34 +93,30 @@ def with_address(settings: Settings) -> Settings:
 
     The address of a running one replaces one that is set: `serve --port` may differ from BUILDERS_PORT.
     """
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        text = (settings.data_dir / SERVED).read_text(encoding="utf-8")
-        stored = json.loads(text)
+    stored = _load(settings)
+    with suppress(ValueError, KeyError, TypeError):
         update = {"host": str(stored["host"]), "port": int(stored["port"])}
-        if _is_served(text) or not settings.model_fields_set & update.keys():
+        if _is_served(stored) or not settings.model_fields_set & update.keys():
             return settings.model_copy(update=update)
     return settings
 
 
 def load_parts(settings: Settings) -> Parts:
     """Return the parts of the `serve` that runs with the data folder; none if none runs."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        stored = json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))
-        return parts.load(str(stored["parts"]))
-    return {}
+    return parts.load(str(_load(settings).get("parts", "")))
 
 
 def find_serve(settings: Settings) -> int | None:
     """Return the process id of the `serve` that runs with the data folder, or None."""
-    with suppress(OSError, ValueError, KeyError, TypeError, psutil.Error):
-        pid = int(json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))["pid"])
+    with suppress(ValueError, KeyError, TypeError, psutil.Error):
+        pid = int(_load(settings)["pid"])
         return pid if _is_serve(psutil.Process(pid)) else None
     return None
 
 
-def _is_served(text: str) -> bool:
+def _is_served(stored: Mapping[str, Any]) -> bool:
     with suppress(ValueError, KeyError, TypeError):
-        return psutil.pid_exists(int(json.loads(text)["pid"]))
+        return psutil.pid_exists(int(stored["pid"]))
     return False
 
 

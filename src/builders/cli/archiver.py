@@ -15,7 +15,7 @@ from builders.backup.repositories import Repository
 from builders.cli.embedded import backups, copies
 from builders.cli.embedded.backups import PUBLIC
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.cli.session import CannotStart, CommandFailed, alone, connected, conninfo_of, fail
+from builders.cli.session import CannotStart, CommandFailed, alone, connected, conninfo_of, fail, failing
 from builders.kit.process import log, supervision
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -34,21 +34,32 @@ def read_public(settings: Settings) -> str:
         raise CannotStart("There is no key that seals backups. Make one: `builders backup init`.") from None
 
 
-def back_up(settings: Settings, *, repository: Repository, public_key: str, keeps_log: bool) -> Backup:
+def open_repository(settings: Settings, *, creates: bool = False) -> Repository:
+    """Return the repository of the settings; end the command if there is none."""
+    with failing(OSError):
+        found = repositories.opened(settings, creates=creates)
+    if found is None:
+        fail("Set BUILDERS_BACKUP_TO to the folder or bucket of the backups, on another disk or machine.")
+    return found
+
+
+def back_up(settings: Settings, *, repository: Repository, keeps_log: bool) -> Backup:
     """Make a backup of the embedded database, which is started if it is stopped; end the command if it fails."""
-    try:
-        with alone(settings, "backup create"), connected(settings, migrated=False) as ready:
-            return asyncio.run(
-                backups.create(
-                    conninfo_of(ready),
-                    data_dir=settings.data_dir,
-                    repository=repository,
-                    public_key=public_key,
-                    keeps_log=keeps_log,
-                )
-            )
-    except ERRORS as error:
-        fail(f"There is no new backup: {error}")
+    public = read_public(settings)
+    with failing(*ERRORS, says="There is no new backup: "), connected(settings, migrated=False) as ready:
+        return asyncio.run(_create(ready, repository, public, keeps_log=keeps_log))
+
+
+async def _create(settings: Settings, repository: Repository, public_key: str, *, keeps_log: bool) -> Backup:
+    """Make a backup of the running database. Raise CommandFailed while another process makes one."""
+    with alone(settings.model_copy(update={"database_url": None}), "backup create"):
+        return await backups.create(
+            conninfo_of(settings),
+            data_dir=settings.data_dir,
+            repository=repository,
+            public_key=public_key,
+            keeps_log=keeps_log,
+        )
 
 
 class Archiver:
@@ -60,11 +71,6 @@ class Archiver:
         self._is_known = False  # what the repository has
         self._next_at = self._archived_at = clock.now()
         self._backup: asyncio.Task[None] | None = None
-
-    async def backed_up(self) -> None:
-        """Wait for a backup that is being made."""
-        if self._backup is not None:
-            await self._backup
 
     async def turn(self) -> None:
         """Archive what is written, and begin a backup if one is due; log a failure."""
@@ -109,14 +115,7 @@ class Archiver:
 
     async def _back_up(self) -> None:
         try:
-            with alone(self._settings.model_copy(update={"database_url": None}), "backup create"):
-                self._newest = await backups.create(
-                    conninfo_of(self._settings),
-                    data_dir=self._settings.data_dir,
-                    repository=self._repository,
-                    public_key=self._public_key,
-                    keeps_log=True,
-                )
+            self._newest = await _create(self._settings, self._repository, self._public_key, keeps_log=True)
             _log.info("backup_created", backup=self._newest.id)
             if self._repository.folder is not None:  # the credentials of a bucket only add
                 await asyncio.to_thread(backups.prune, self._repository, before=clock.now() - backups.KEPT)
@@ -135,10 +134,7 @@ def report(error: Exception) -> None:
 
 async def main(settings: Settings) -> None:
     """Archive and back up until SIGTERM."""
-    repository = repositories.opened(settings)
-    if repository is None:
-        fail("Set BUILDERS_BACKUP_TO to the folder or bucket of the backups, on another disk or machine.")
-    archiver = Archiver(settings, repository, public_key=read_public(settings))
+    archiver = Archiver(settings, open_repository(settings), public_key=read_public(settings))
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)

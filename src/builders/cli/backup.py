@@ -21,6 +21,7 @@ from builders.cli.session import (
     alone,
     connected,
     fail,
+    failing,
     note,
     on_database,
     read_keyring,
@@ -62,7 +63,7 @@ def init(*, again: bool, as_json: bool) -> None:
     if path.exists() and not again:
         fail(f"{path} has the public key of the backups. --replace makes another key.")
     if settings.backup_to is not None:
-        _open(settings, creates=True)
+        archiver.open_repository(settings, creates=True)
     private, public = seals.make_key()
     _write_public(settings, public)
     text = f"{private}\n# This is shown once. Without it no backup can be opened. The public key is in {path}."
@@ -75,12 +76,12 @@ def init(*, again: bool, as_json: bool) -> None:
 def create(*, keys: Path | None, as_json: bool) -> None:
     """Back up the database and the files of the data folder. The service can run; it does this each day."""
     settings = _read_embedded()
-    public, repository = archiver.read_public(settings), _open(settings, creates=True)
+    public, repository = archiver.read_public(settings), archiver.open_repository(settings, creates=True)
     if keys is not None:
         _save_keys(settings, keys.absolute(), public, repository)
         commands.show({"keys": str(keys)}, as_json=as_json, text=f"The secret keys are in {keys}, sealed.")
         return
-    made = archiver.back_up(settings, repository=repository, public_key=public, keeps_log=False)
+    made = archiver.back_up(settings, repository=repository, keeps_log=False)
     commands.show(made, as_json=as_json, text=f"Backup {made.id} of {_size(made):,} bytes in {repository.name}.")
 
 
@@ -88,10 +89,8 @@ def create(*, keys: Path | None, as_json: bool) -> None:
 @commands.json_option
 def list_command(*, as_json: bool) -> None:
     """List the complete backups, the newest first."""
-    try:
-        found = repositories.list_backups(_open(_read_embedded()))
-    except OSError as error:
-        fail(str(error))
+    with failing(OSError):
+        found = repositories.list_backups(archiver.open_repository(_read_embedded()))
     rows = [(each.id, each.release, each.postgresql, _size(each)) for each in found]
     text = commands.table(("ID", "RELEASE", "POSTGRESQL", "BYTES"), rows, empty="No backups.")
     commands.show(list(found), as_json=as_json, text=text)
@@ -109,8 +108,8 @@ def verify(*, hours: int, minutes: int, content: bool, key_fd: int | None, as_js
     """Check digests and sizes, that no log is missing, and the age of both. It needs no private key."""
     if content != (key_fd is not None):
         raise click.UsageError("--content and --key-fd belong together.")
-    repository, now = _open(_read_embedded()), clock.now()
-    try:
+    repository, now = archiver.open_repository(_read_embedded()), clock.now()
+    with failing(OSError):
         found = repositories.list_backups(repository)
         errors = [f"{each.id}: {error}" for each in found for error in repositories.verify(repository, each)]
         if not found or now - found[0].made_at > timedelta(hours=hours):
@@ -120,8 +119,6 @@ def verify(*, hours: int, minutes: int, content: bool, key_fd: int | None, as_js
         if found and key_fd is not None:
             chosen = Chosen(repository=repository, backup=found[0], private_key=_read_key(key_fd))
             errors += backups.open_all(chosen)
-    except OSError as error:
-        fail(str(error))
     text = "\n".join(errors) or f"{commands.counted(len(found), 'backup')} as recorded."
     commands.show({"backups": len(found), "errors": errors}, as_json=as_json, text=text)
     if errors:
@@ -133,10 +130,9 @@ def verify(*, hours: int, minutes: int, content: bool, key_fd: int | None, as_js
 @commands.json_option
 def prune(*, days: int, as_json: bool) -> None:
     """Delete old backups, but not the newest, and the log that no backup needs."""
-    try:
-        ids = backups.prune(_open(_read_embedded()), before=clock.now() - timedelta(days=days))
-    except OSError as error:
-        fail(str(error))
+    with failing(OSError):
+        repository = archiver.open_repository(_read_embedded())
+        ids = backups.prune(repository, before=clock.now() - timedelta(days=days))
     commands.show({"deleted": ids}, as_json=as_json, text=f"{commands.counted(len(ids), 'backup')} deleted.")
 
 
@@ -177,18 +173,15 @@ def restore(
     """
     settings = _read_embedded()
     chosen = _choose(settings, backup_id, moment, key_fd)
-    try:
+    with failing(*FAILURES, says="Nothing was restored: "):
         if last_invoice is not None:
             restores.read_number(last_invoice)
         if secret_keys is not None:
             _open_keys(settings, secret_keys, chosen.private_key)
         settle = partial(restores.begin, target=chosen.to, keeps_keys=keep_keys, last_invoice=last_invoice)
         lines = _restore(settings, chosen, settle)
-    except FAILURES as error:
-        fail(f"Nothing was restored: {error}")
     later = _list_later(settings, chosen)
-    public = archiver.read_public(settings)
-    made = archiver.back_up(settings, repository=chosen.repository, public_key=public, keeps_log=True)
+    made = archiver.back_up(settings, repository=chosen.repository, keeps_log=True)
     rows = [(each.at.isoformat(), each.kind, each.account_id, each.what) for each in later]
     lines = [*lines, commands.table(("AFTER THAT TIME", "KIND", "ACCOUNT", "WHAT"), rows, empty="")]
     shown = {"backup": chosen.backup.id, "text": lines, "later": list(later), "new_backup": made.id}
@@ -206,12 +199,13 @@ def drill(*, backup_id: str | None, key_fd: int, moment: str | None, as_json: bo
     chosen = _choose(settings, backup_id, moment, key_fd)
     settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
     settle = partial(restores.begin, target=chosen.to, keeps_keys=False, last_invoice=None)
-    try:
-        with backups.scratch(settings.data_dir) as folder, backups.recovered(folder, chosen) as found:
-            asyncio.run(_settle(found.conninfo, settings.model_copy(update={"data_dir": folder}), settle, []))
-            counted = asyncio.run(restores.count_rows(found.conninfo))
-    except FAILURES as error:
-        fail(f"The drill failed: {error}")
+    with (
+        failing(*FAILURES, says="The drill failed: "),
+        backups.scratch(settings.data_dir) as folder,
+        backups.recovered(folder, chosen) as found,
+    ):
+        asyncio.run(_settle(found.conninfo, settings.model_copy(update={"data_dir": folder}), settle, []))
+        counted = asyncio.run(restores.count_rows(found.conninfo))
     seconds = round(clock.monotonic() - began, 1)
     shown = {"backup": chosen.backup.id, "seconds": seconds, "segments": found.segments, **asdict(counted)}
     rows = [(str(value), name.replace("_", " ")) for name, value in shown.items()]
@@ -246,16 +240,6 @@ def _read_embedded() -> Settings:
     if settings.database_url is not None:
         fail("BUILDERS_DATABASE_URL names a server, which is backed up by its own means, such as pgBackRest.")
     return settings
-
-
-def _open(settings: Settings, *, creates: bool = False) -> Repository:
-    try:
-        found = repositories.opened(settings, creates=creates)
-    except OSError as error:
-        fail(str(error))
-    if found is None:
-        fail("Set BUILDERS_BACKUP_TO to the folder or bucket of the backups, on another disk or machine.")
-    return found
 
 
 def _write_public(settings: Settings, public: str) -> None:
@@ -297,16 +281,15 @@ def _read_key(descriptor: int) -> str:
 
 def _choose(settings: Settings, backup_id: str | None, moment: str | None, key_fd: int) -> Chosen:
     """Return the named backup, or the newest one of before a moment; end the command if there is none."""
-    repository, private = _open(settings), _read_key(key_fd)
+    repository, private = archiver.open_repository(settings), _read_key(key_fd)
     try:
         to = None if moment is None else datetime.fromisoformat(moment)
-        if to is not None and to.tzinfo is None:
-            to = to.replace(tzinfo=UTC)
-        found = repositories.list_backups(repository)
     except ValueError:
         fail("--to is a time as 2026-11-27T04:00:00Z.")
-    except OSError as error:
-        fail(str(error))
+    if to is not None and to.tzinfo is None:
+        to = to.replace(tzinfo=UTC)
+    with failing(OSError):
+        found = repositories.list_backups(repository)
     chosen = [each for each in found if backup_id in {None, each.id} and (to is None or each.made_at <= to)]
     if not chosen:
         fail(f"There is no such backup in {repository.name}. List them: `builders backup list`.")
@@ -337,23 +320,13 @@ def _restore(settings: Settings, chosen: Chosen, settle: Settle) -> Sequence[str
     return [*found.notes, *lines]
 
 
-async def _settle(
-    conninfo: str,
-    settings: Settings,
-    settle: Settle,
-    erased: Sequence[str],
-) -> Sequence[str]:
-    database = Database(conninfo, settings)
-    await database.open()
-    try:
+async def _settle(conninfo: str, settings: Settings, settle: Settle, erased: Sequence[str]) -> Sequence[str]:
+    async with Database(conninfo, settings) as database:
         async with database.transaction() as conn:
             ended = await settle(conn)
-        ids = execution.read_list(erased)
-        again = await execution.repeat(database, settings=settings, account_ids=ids)
+        again = await execution.repeat(database, settings=settings, account_ids=execution.read_list(erased))
         async with database.connection() as conn:
             opened = await restores.count_open(conn)
-    finally:
-        await database.close()
     table = commands.table(("ENDED", "WHAT"), [(number, what) for what, number in ended.items()], empty="")
     return [
         table,

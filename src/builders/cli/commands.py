@@ -141,12 +141,8 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
     """Run a command on the database; end it with a message when the service refuses."""
 
     async def inside(settings: Settings) -> T:
-        database = Database(conninfo_of(settings), settings)
-        await database.open()
-        try:
+        async with Database(conninfo_of(settings), settings) as database:
             return await work(database, settings)
-        finally:
-            await database.close()
 
     try:
         with connected(with_address(read_settings())) as settings:

@@ -1,7 +1,6 @@
 """`builders invoices`."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 
 from builders.cli import commands
 from builders.cli.commands import plain
-from builders.cli.session import fail, note
+from builders.cli.session import failing, note
 from builders.identity.records import Account
 from builders.invoices import invoices, payments
 from builders.invoices.records import Invoice, InvoiceStatus, PaymentResult, StripeEvent
@@ -24,15 +23,6 @@ number_argument = click.argument("number")
 @click.group("invoices")
 def group() -> None:
     """Manage invoices, payments and credit."""
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """End the command with the message of a ValueError."""
-    try:
-        yield
-    except ValueError as error:
-        fail(str(error))
 
 
 @group.command("list")
@@ -113,7 +103,7 @@ async def pay(
     """Record a payment of an invoice; an overpayment becomes credit. Idempotent."""
     account_id, invoice_id = await invoices.get_ids_by_number(session.conn, number=number)
     invoice = await invoices.get_invoice(session.conn, account_id=account_id, invoice_id=invoice_id)
-    with _refusing():
+    with failing(ValueError):
         paid = await payments.pay(
             session.conn,
             account_id=account_id,
@@ -178,7 +168,7 @@ async def credit(
     if amount is not None:
         if not reason or reference is None:
             raise click.UsageError("--amount requires --reason and --reference.")
-        with _refusing():
+        with failing(ValueError):
             given = Money.of(amount, currency.upper())
             if not given.amount:
                 raise click.BadParameter("must not be zero", param_hint="--amount")

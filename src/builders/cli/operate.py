@@ -187,13 +187,12 @@ def _check_keys(conninfo: str, *, settings: Settings) -> Finding:
 def _check_backups(settings: Settings) -> Finding:
     """Check that there is a backup of the last day, and say when it was made."""
     try:
-        repository = repositories.opened(settings)
-        found = [] if repository is None else repositories.list_backups(repository)
+        newest = repositories.find_newest(settings)
     except OSError as error:
         action = "Correct BUILDERS_BACKUP_TO and what belongs to it."
         return Finding(check="backup", ok=False, detail=str(error), next_action=action)
-    last = f"The last backup is of {found[0].made_at:%Y-%m-%d %H:%M}Z." if found else "There is no backup."
-    is_new = bool(found) and clock.now() - found[0].made_at < BACKUP_WITHIN
+    last = f"The last backup is of {newest.made_at:%Y-%m-%d %H:%M}Z." if newest else "There is no backup."
+    is_new = newest is not None and clock.now() - newest.made_at < BACKUP_WITHIN
     wrong = "`builders serve` makes one each day: `backup_failed` in its log says why not."
     return Finding(check="backup", ok=is_new, detail=last, next_action=None if is_new else wrong)
 

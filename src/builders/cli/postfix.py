@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from builders.cli.session import fail, note, read_settings
+from builders.cli.session import fail, failing, note, read_settings
 from builders.forwarding import mail_server
 from builders.kit.process.hosts import read_host
 
@@ -39,11 +39,9 @@ def config_command(host: str | None, tls_chain: Path | None, root: Path) -> None
     name = host or mail_server.find_host(settings)
     if name is None:
         fail("The name of the mail server is missing: set BUILDERS_MAIL_HOSTS, or use --host.")
-    try:
-        chain = None if tls_chain is None else str(tls_chain.absolute())
+    chain = None if tls_chain is None else str(tls_chain.absolute())
+    with failing(mail_server.NotConfigured, ValueError):
         built = mail_server.build(settings, mail_server.MailHost(name=read_host(name), tls_chain=chain))
-    except (mail_server.NotConfigured, ValueError) as error:
-        fail(str(error))
     for place, text in built.items():
         path = root / place
         path.parent.mkdir(parents=True, exist_ok=True)

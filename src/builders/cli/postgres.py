@@ -13,7 +13,7 @@ from builders.cli.embedded import upgrade
 from builders.cli.embedded.backups import PUBLIC
 from builders.cli.embedded.directory import MAJOR
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.cli.session import fail, read_settings
+from builders.cli.session import fail, failing, read_settings
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
@@ -36,12 +36,9 @@ def _run(
     if settings.database_url is not None:
         fail("BUILDERS_DATABASE_URL names a server, which is upgraded by its own means.")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # pg_upgrade ends by itself, and is not killed half-way
-    try:
-        with upgrade.opened(settings.data_dir) as place:
-            require_consent(ask(place), yes=yes)
-            text = step(place)
-    except (EmbeddedServerError, OSError) as error:
-        fail(str(error))
+    with failing(EmbeddedServerError, OSError), upgrade.opened(settings.data_dir) as place:
+        require_consent(ask(place), yes=yes)
+        text = step(place)
     show({"text": text}, as_json=as_json, text=text)
 
 
@@ -65,8 +62,7 @@ def upgrade_command(*, without_backup: bool, as_json: bool) -> None:
     _run(step, as_json=as_json)
     repository = repositories.opened(settings)
     if former != [MAJOR] and repository is not None and (settings.data_dir / PUBLIC).exists():
-        public = archiver.read_public(settings)
-        archiver.back_up(settings, repository=repository, public_key=public, keeps_log=True)
+        archiver.back_up(settings, repository=repository, keeps_log=True)
 
 
 def _require_backup(settings: Settings) -> None:

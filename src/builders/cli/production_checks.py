@@ -12,12 +12,12 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
 
+from builders.backup import archive
 from builders.catalog import availability
 from builders.cli.doctor import CheckData, Finding
 from builders.demo import service as demo
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
-from builders.kit.db import sessions
 from builders.kit.db.connections import Conn
 from builders.kit.process.settings import Settings
 from builders.kit.values.domain_names import is_special_use
@@ -141,7 +141,7 @@ async def _check_catalog(conn: Conn) -> Finding:
 
 
 async def _check_archive(conn: Conn) -> Finding:
-    is_archived = await sessions.has_archive(conn)
+    is_archived = await archive.is_kept(conn)
     action = (
         "Set BUILDERS_BACKUP_TO and run `builders backup init`, or set BUILDERS_DATABASE_URL to another server."
     )

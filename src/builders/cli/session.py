@@ -67,6 +67,15 @@ def fail(message: str) -> NoReturn:
     raise CommandFailed(message)
 
 
+@contextmanager
+def failing(*errors: type[Exception], says: str = "") -> Iterator[None]:
+    """End the command with the text of such an error, after what `says`."""
+    try:
+        yield
+    except errors as error:
+        fail(f"{says}{error}")
+
+
 def read_settings(**overrides: object) -> Settings:
     """Return the settings of the environment and of files; errors name the setting but not its value."""
     given = {name: value for name, value in overrides.items() if value is not None}
@@ -105,15 +114,12 @@ def connected(settings: Settings, *, migrated: bool = True, watched: bool = Fals
     `migrated` requires that of this release, and creates the schema in an empty one. `watched` restarts the
     embedded one when it dies.
     """
-    try:
-        with _unwinding(), _database(settings, watched=watched) as ready:
-            if settings.database_url is not None:
-                _require_sessions(settings)
-            if migrated:
-                prepare_database(ready)
-            yield ready
-    except EmbeddedServerError as error:
-        fail(str(error))
+    with failing(EmbeddedServerError), _unwinding(), _database(settings, watched=watched) as ready:
+        if settings.database_url is not None:
+            _require_sessions(settings)
+        if migrated:
+            prepare_database(ready)
+        yield ready
 
 
 @contextmanager

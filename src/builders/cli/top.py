@@ -51,9 +51,7 @@ def top(*, as_json: bool, once: bool) -> None:
 
 
 async def _watch(settings: Settings, *, as_json: bool, once: bool) -> None:
-    database = Database(conninfo_of(settings), settings)
-    await database.open()
-    try:
+    async with Database(conninfo_of(settings), settings) as database:
         before, measured_at = activity.read(settings.data_dir), float("-inf")
         is_measured = False
         while True:
@@ -69,8 +67,6 @@ async def _watch(settings: Settings, *, as_json: bool, once: bool) -> None:
             if once:
                 return
             before = now
-    finally:
-        await database.close()
 
 
 async def _measure(database: Database) -> bool:

@@ -46,6 +46,7 @@ from builders.kit.http.callers import (
 )
 from builders.kit.mandates import MANDATE
 from builders.kit.outbound.client import Outbound
+from builders.kit.process import hosts
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
@@ -180,7 +181,7 @@ class Authenticator:
                 await self.key_checks.hold()
             raise await self._refusal_of(entry, credential)
         # The key is cached, the address is checked for each request.
-        if entry.allowed_ips is not None and not keys.contains_address(entry.allowed_ips, address):
+        if entry.allowed_ips is not None and not hosts.contains_address(entry.allowed_ips, address):
             if entry.caller.key_id is not None:
                 await self._audit_refusal(entry.caller.live_account_id, entry.caller.key_id, address=address)
             raise AddressNotAllowed("The networks of this API key do not include the address of this request.")

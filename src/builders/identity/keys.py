@@ -16,7 +16,7 @@ import re
 import secrets
 import string
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -475,13 +475,3 @@ def parse_network(text: str) -> Network:
         mapped = network.network_address.ipv4_mapped
         return IPv4Network((int(mapped or 0), network.prefixlen - 96))
     return network
-
-
-def contains_address(networks: Iterable[Network], address: str) -> bool:
-    """Return whether the client's address is in one of the networks; a malformed address is in none."""
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    client = getattr(parsed, "ipv4_mapped", None) or parsed
-    return any(client in network for network in networks)

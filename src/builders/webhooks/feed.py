@@ -226,7 +226,7 @@ class FeedWaiters:
             # In an empty context: the current one belongs to the request of the first caller.
             self._looking = loop.create_task(self._look_while_waiting(), context=Context())
         try:
-            with waits.for_news():
+            with waits.noted("news"):
                 return await future
         finally:
             timer.cancel()

@@ -14,10 +14,10 @@ from builders.backup import archive, repositories, restores, seals
 from builders.backup.records import Backup, Part
 from builders.backup.repositories import Repository, home_of, path_of
 from builders.cli.embedded import copies, upgrade
-from builders.cli.embedded.directory import MAJOR, SYSTEM_DIR, DatabaseDirectory, open_directory
+from builders.cli.embedded.directory import MAJOR, DatabaseDirectory
 from builders.cli.embedded.locks import exclusive
 from builders.cli.embedded.server import DATABASE, Cluster
-from builders.cli.embedded.system_user import EmbeddedServerError, choose_user
+from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.cli.embedded.upgrade import Place
 from builders.erasure import execution
 from builders.kit.process import activity
@@ -104,8 +104,7 @@ def _save_parts(data_dir: Path, repository: Repository, made: Backup, public_key
 
 def _pack(data_dir: Path, packed: IO[bytes]) -> None:
     """Write the files of the data folder, and the password of the database, which its roles know."""
-    user = choose_user(data_dir / "postgres", data_dir)
-    directory = open_directory(data_dir, user, SYSTEM_DIR)
+    _, directory = copies.open_used(data_dir)
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path in sorted(data_dir.iterdir()):
             if not path.name.startswith(OMITTED) and not path.name.endswith(".lock") and not path.is_socket():

@@ -1,9 +1,8 @@
 """A copy of the embedded database while it runs, and a database that is made of one."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -12,10 +11,8 @@ from builders.cli.embedded.directory import (
     MAJOR,
     SYSTEM_DIR,
     DatabaseDirectory,
-    create_socket_folder,
     get_for_user,
     open_directory,
-    resolve_folder,
 )
 from builders.cli.embedded.server import Cluster
 from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser, choose_user
@@ -25,84 +22,56 @@ STAGING = "restored"  # the folder beside the cluster in which a copy becomes a 
 LOG = "pg_wal"
 
 
-@contextmanager
-def base_backup(data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> Iterator[IO[bytes]]:
-    """Yield a tar archive of the running cluster, with the log that it needs. Raise EmbeddedServerError."""
+def open_used(data_dir: Path) -> tuple[SystemUser, DatabaseDirectory]:
+    """Return the user of the running cluster, and its directory. Raise EmbeddedServerError."""
     user = choose_user(data_dir / "postgres", data_dir)
-    directory = open_directory(data_dir, user, system_dir)
-    binaries = get_for_user(user, system_dir, major=MAJOR)
-    command = (
-        *(binaries / "bin" / "pg_basebackup", "-d", directory.conninfo("postgres"), "-w", "-D", "-", "-Ft"),
-        *("-X", "fetch", "--checkpoint=fast"),
+    return user, open_directory(data_dir, user, SYSTEM_DIR)
+
+
+def base_backup(data_dir: Path) -> AbstractContextManager[IO[bytes]]:
+    """Return what opens a tar archive of the running cluster, with the log that it needs."""
+    user, directory = open_used(data_dir)
+    return user.piped(
+        *(get_for_user(user, SYSTEM_DIR) / "bin" / "pg_basebackup", "-d", directory.conninfo("postgres"), "-w"),
+        *("-D", "-", "-Ft", "-X", "fetch", "--checkpoint=fast"),
+        writes=False,
+        failure="pg_basebackup failed; the log of PostgreSQL says why.",
     )
-    with _reading(user, command, failure="pg_basebackup failed; the log of PostgreSQL says why.") as archive:
-        yield archive
-
-
-@contextmanager
-def _reading(user: SystemUser, command: Sequence[str | Path], *, failure: str) -> Iterator[IO[bytes]]:
-    """Yield the output of a program. Raise EmbeddedServerError if it fails."""
-    with user.open(*command, stdout=subprocess.PIPE) as program:
-        assert program.stdout is not None  # noqa: S101 - a pipe
-        try:
-            yield program.stdout
-            if program.wait() != 0:
-                raise EmbeddedServerError(failure)
-        finally:
-            program.kill()
-
-
-@contextmanager
-def _writing(user: SystemUser, command: Sequence[str | Path], *, failure: str) -> Iterator[IO[bytes]]:
-    """Yield the input of a program. Raise EmbeddedServerError if it fails."""
-    with user.open(*command, stdin=subprocess.PIPE) as program:
-        assert program.stdin is not None  # noqa: S101 - a pipe
-        try:
-            yield program.stdin
-            program.stdin.close()
-            if program.wait() != 0:
-                raise EmbeddedServerError(failure)
-        finally:
-            program.kill()
 
 
 @contextmanager
 def unpacking(place: Place) -> Iterator[tuple[IO[bytes], DatabaseDirectory]]:
     """Yield where a tar archive is written to, and the directory that it becomes. Raise EmbeddedServerError."""
-    staging = staging_of(place)
+    staging = _staging_of(place)
     remove(place)
     made = place.user.shell('mkdir -p "$1"', staging.cluster)
     if made.returncode != 0:
         raise EmbeddedServerError(f"Cannot create {staging.cluster}: {made.stderr}")
     command = ("tar", "-xf", "-", "-C", staging.cluster)
-    with _writing(place.user, command, failure="tar could not unpack the archive.") as file:
+    with place.user.piped(*command, writes=True, failure="tar could not unpack the archive.") as file:
         yield file, staging
 
 
-@contextmanager
-def segment(data_dir: Path, name: str, *, system_dir: Path = SYSTEM_DIR) -> Iterator[IO[bytes]]:
-    """Open a segment of the log of the running cluster. Raise EmbeddedServerError."""
-    user = choose_user(data_dir / "postgres", data_dir)
-    path = open_directory(data_dir, user, system_dir).cluster / LOG / name
-    with _reading(user, ("cat", path), failure=f"{path} cannot be read.") as file:
-        yield file
+def segment(data_dir: Path, name: str) -> AbstractContextManager[IO[bytes]]:
+    """Return what opens a segment of the log of the running cluster."""
+    user, directory = open_used(data_dir)
+    path = directory.cluster / LOG / name
+    return user.piped("cat", path, writes=False, failure=f"{path} cannot be read.")
 
 
-@contextmanager
-def writing(place: Place, staging: DatabaseDirectory, name: str) -> Iterator[IO[bytes]]:
-    """Write a segment of the log of a staging directory. Raise EmbeddedServerError."""
+def writing(place: Place, staging: DatabaseDirectory, name: str) -> AbstractContextManager[IO[bytes]]:
+    """Return what writes a segment of the log of a staging directory."""
     path = staging.cluster / LOG / name
     command = ("/bin/sh", "-c", 'umask 077; cat >"$1"', "sh", path)
-    with _writing(place.user, command, failure=f"{path} cannot be written.") as file:
-        yield file
+    return place.user.piped(*command, writes=True, failure=f"{path} cannot be written.")
 
 
-def staging_of(place: Place) -> DatabaseDirectory:
+def _staging_of(place: Place) -> DatabaseDirectory:
     """Return the directory beside the cluster in which a copy becomes a database."""
     return DatabaseDirectory(folder=place.directory.folder / STAGING, sockets=place.directory.sockets)
 
 
-def cluster_of(place: Place, directory: DatabaseDirectory) -> Cluster:
+def _cluster_of(place: Place, directory: DatabaseDirectory) -> Cluster:
     """Return the cluster in a staging directory."""
     return replace(place.cluster(MAJOR), directory=directory)
 
@@ -118,7 +87,7 @@ def recover(place: Place, staging: DatabaseDirectory, settings: Mapping[str, str
     place.user.shell(': >"$1"', staging.cluster / "recovery.signal")
     # Without hot_standby nobody connects before the end.
     settings = {**settings, "hot_standby": "off"}
-    cluster = replace(cluster_of(place, staging), settings=settings, start_timeout_s=wait_s)
+    cluster = replace(_cluster_of(place, staging), settings=settings, start_timeout_s=wait_s)
     cluster.start()
     return cluster
 
@@ -137,18 +106,16 @@ def remove(place: Place) -> None:
     place.user.shell('rm -rf "$1"', place.directory.folder / STAGING)
 
 
-def prepare(data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> SystemUser:
-    """Create the database folder of a machine that has none; return the user of PostgreSQL."""
+def prepare(data_dir: Path) -> None:
+    """Create the database folder of a machine that has none."""
     data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
-    user = choose_user(data_dir / "postgres", data_dir)
-    create_socket_folder(resolve_folder(data_dir, user, system_dir), user)
-    return user
+    open_used(data_dir)
 
 
 def remove_all(data_dir: Path) -> None:
     """Remove a data folder that nobody uses, with its database, also if that runs after a kill of its command."""
     if (data_dir / "postgres").exists():
         with opened(data_dir) as place:
-            cluster_of(place, staging_of(place)).stop()
+            _cluster_of(place, _staging_of(place)).stop()
             place.user.shell('rm -rf "$1" "$2"', place.directory.folder, place.directory.sockets)
     shutil.rmtree(data_dir, ignore_errors=True)

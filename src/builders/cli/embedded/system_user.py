@@ -7,9 +7,11 @@ folders: if root made them, a compromised server could use symbolic links there 
 import os
 import pwd
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 UNPRIVILEGED = ("postgres", "nobody", "daemon")
 
@@ -45,13 +47,7 @@ class SystemUser:
                 capture_output=True,
                 check=False,
                 timeout=wait_s,
-                cwd="/",  # the user may not have access to the current directory
-                env=ENVIRONMENT,
-                start_new_session=True,  # Ctrl-C in the terminal must not reach PostgreSQL
-                user=self.uid if self.must_switch else None,
-                group=self.gid if self.must_switch else None,
-                extra_groups=[] if self.must_switch else None,
-                pass_fds=() if self.lock_fd is None else (self.lock_fd,),
+                **self._process,
             )
         except subprocess.TimeoutExpired as error:
             raise EmbeddedServerError(f"{command[0]} did not finish within {wait_s:.0f} s.") from error
@@ -61,21 +57,38 @@ class SystemUser:
                 "another user, start the service as a normal user, or set BUILDERS_DATABASE_URL."
             ) from error
 
-    def open(
-        self, *command: str | Path, stdin: int = subprocess.DEVNULL, stdout: int = subprocess.DEVNULL
-    ) -> subprocess.Popen[bytes]:
-        """Start a program as this user whose input or output is a pipe."""
-        return subprocess.Popen(  # noqa: S603 - no shell; the programs are constants
-            command,
-            stdin=stdin,
-            stdout=stdout,
-            cwd="/",
-            env=ENVIRONMENT,
-            start_new_session=True,
-            user=self.uid if self.must_switch else None,
-            group=self.gid if self.must_switch else None,
-            extra_groups=[] if self.must_switch else None,
-        )
+    @contextmanager
+    def piped(self, *command: str | Path, writes: bool, failure: str) -> Iterator[IO[bytes]]:
+        """Yield the output of a program of this user, or the input if the block `writes`.
+
+        Raise EmbeddedServerError with the text of the failure if the program fails.
+        """
+        none, pipe = subprocess.DEVNULL, subprocess.PIPE
+        stdin, stdout = (pipe, none) if writes else (none, pipe)
+        program = subprocess.Popen(command, stdin=stdin, stdout=stdout, **self._process)  # noqa: S603 - no shell; the programs are constants
+        with program:
+            end = program.stdin or program.stdout
+            assert end is not None  # noqa: S101 - one of them is a pipe
+            try:
+                yield end
+                end.close()
+                if program.wait() != 0:
+                    raise EmbeddedServerError(failure)
+            finally:
+                program.kill()
+
+    @property
+    def _process(self) -> Mapping[str, Any]:
+        """How each program runs."""
+        return {
+            "cwd": "/",  # the user may not have access to the current directory
+            "env": ENVIRONMENT,
+            "start_new_session": True,  # Ctrl-C in the terminal must not reach PostgreSQL
+            "user": self.uid if self.must_switch else None,
+            "group": self.gid if self.must_switch else None,
+            "extra_groups": [] if self.must_switch else None,
+            "pass_fds": () if self.lock_fd is None else (self.lock_fd,),
+        }
 
     def shell(self, script: str, *words: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
         """Run a shell script as this user with umask 077; `words` are its arguments $1, $2 and so on."""

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import Annotated
+from typing import Annotated, Self
 
 import psycopg
 from fastapi import Depends, Request
@@ -257,6 +257,15 @@ class Database:
     async def close(self) -> None:
         """Close all connections."""
         await self.pool.close()
+
+    async def __aenter__(self) -> Self:
+        """Open it."""
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        await self.close()
 
     @property
     def is_exhausted(self) -> bool:

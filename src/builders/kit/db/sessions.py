@@ -27,10 +27,6 @@ ALLOW_FOR_POOLER = (
 )
 RECONNECT = "Then end the sessions that the pooler has open: RECONNECT in its console, or restart it."
 
-HAS_ARCHIVE = """
-    SELECT current_setting('archive_mode') <> 'off'
-        OR EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = 'builders_archive' AND wal_status <> 'lost')
-"""
 GET_PROCESS = "SELECT pg_backend_pid()"
 # The parameters that differ in the session, and the statement that sets each one for all sessions of the role.
 COMPARE = """
@@ -183,12 +179,6 @@ async def changes_process(conn: Conn, connect: Callable[[], Awaitable[Conn]]) ->
                 if await _get_process(other) == process or await _get_process(conn) != process:
                     return True
     return False
-
-
-async def has_archive(conn: Conn) -> bool:
-    """Return whether the server archives its write-ahead log."""
-    [(is_archived,)] = await (await conn.execute(HAS_ARCHIVE)).fetchall()
-    return bool(is_archived)
 
 
 async def _get_process(conn: Conn) -> int:

@@ -21,7 +21,7 @@ from builders.kit.errors import BadRequest, InternalError, Invalid, NotFound, Pr
 from builders.kit.http import access_log, error_pages, request_metrics
 from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
-from builders.kit.process import log, waits
+from builders.kit.process import log, traces, waits
 from builders.kit.process.hosts import UNIX, read_networks
 
 
@@ -51,7 +51,6 @@ _LONGEST_LENGTH = 18  # digits of Content-Length; Python refuses to parse more t
 # An id must be unique and is no secret: one random prefix for the process suffices.
 _PROCESS, _requests = secrets.token_hex(10), itertools.count()
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
-_TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
 _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"x-frame-options", b"DENY")]
 _DEFAULTS = [  # unless the response has its own
     (b"cache-control", b"private, no-store"),
@@ -141,11 +140,11 @@ class _Exchange:
         is_valid = given is not None and _REQUEST_ID.fullmatch(given) is not None
         self.id = given.decode() if given and is_valid else f"{_PROCESS}{next(_requests):012x}"
         bind_contextvars(request_id=self.id)
-        trace = sent.get(b"traceparent")
-        if trace is not None and _TRACEPARENT.fullmatch(trace):
-            bind_contextvars(traceparent=trace.decode())  # kit/outbound/client.py passes it on
+        trace = sent.get(b"traceparent", b"").decode("latin-1")
+        if traces.VALID.fullmatch(trace):
+            bind_contextvars(**{traces.TRACEPARENT: trace})  # kit/outbound/client.py passes it on
         else:
-            unbind_contextvars("traceparent")
+            unbind_contextvars(traces.TRACEPARENT)
         self.path: str = scope["path"]
         if self.path.startswith(middleware.secret_paths):
             self.path = next(f"{each}…" for each in middleware.secret_paths if self.path.startswith(each))

@@ -1,13 +1,12 @@
 """A span for each request, around the whole service; only if a collector is configured."""
 
 from collections.abc import Sequence
-from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.kit.http import request_metrics
 from builders.kit.process import traces
-from builders.kit.process.hosts import UNIX, read_networks
+from builders.kit.process.hosts import UNIX, contains_address, read_networks
 
 _HEADER = traces.TRACEPARENT.encode()
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -54,11 +53,4 @@ class TracedRequests:
 
     def _is_trusted(self, scope: Scope) -> bool:
         client = scope.get("client")
-        if not (client and client[0]):
-            return self._trusts_unix
-        try:
-            address = ip_address(client[0])
-        except ValueError:
-            return False
-        own = getattr(address, "ipv4_mapped", None) or address
-        return any(own in network for network in self._networks)
+        return contains_address(self._networks, client[0]) if client and client[0] else self._trusts_unix

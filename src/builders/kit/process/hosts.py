@@ -117,6 +117,16 @@ def read_selector(text: str) -> str:
     return text
 
 
+def contains_address(networks: Iterable[IPv4Network | IPv6Network], address: str) -> bool:
+    """Return whether an address is in one of the networks; a malformed address is in none."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    own = getattr(parsed, "ipv4_mapped", None) or parsed
+    return any(own in network for network in networks)
+
+
 def read_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
     """Return the networks of trusted peers, without `unix`. Raise ValueError."""
     return tuple(ip_network(each, strict=False) for each in texts if each != UNIX)

@@ -113,14 +113,13 @@ def span(
     try:
         with bound_contextvars(**{TRACEPARENT: backend.describe(made)}):
             yield present
-            request_id = get_contextvars().get("request_id")
     except BaseException as raised:
-        error, request_id = raised, get_contextvars().get("request_id")
+        error = raised
         raise
     finally:
         _innermost.reset(token)
-        if parent is None and request_id is not None:
-            present.set(request_id=request_id)
+        if parent is None:
+            present.set(request_id=get_contextvars().get("request_id"))
         backend.end(made, error)
 
 

@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 
 from builders.kit.process import metrics
 
-What: TypeAlias = Literal["account", "connection"]  # the other requests of the account; a database connection
+# The other requests of the account; a database connection; news, for which the client wants to wait (no metric).
+What: TypeAlias = Literal["account", "connection", "news"]
 SHORTEST_S = 0.001  # of a wait that is noted
 
 WAITS = metrics.histogram(
@@ -31,20 +32,10 @@ def note(what: What, seconds: float) -> None:
     """Note a wait that has ended."""
     if seconds < SHORTEST_S:
         return
-    WAITS.labels(what).observe(seconds)
+    if what != "news":
+        WAITS.labels(what).observe(seconds)
     if (waits := _noted.get()) is not None:
         waits[what] = round(waits.get(what, 0.0) + seconds * 1000, 2)
-
-
-@contextmanager
-def for_news() -> Iterator[None]:
-    """Note the duration of the block in the log line alone: the client wants to wait for news."""
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        if (waits := _noted.get()) is not None:
-            waits["news"] = round(waits.get("news", 0.0) + (time.monotonic() - began) * 1000, 2)
 
 
 @contextmanager
