@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,13 +16,16 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from click.testing import CliRunner, Result
 
 from builders.backup import archive, repositories
 from builders.cli.archiver import Archiver
 from builders.cli.embedded import upgrade
 from builders.cli.embedded.directory import MAJOR
 from builders.cli.embedded.server import DATABASE, EmbeddedServer
+from builders.cli.main import main
 from builders.kit.process.settings import Settings
+from tests import log_lines
 
 SEGMENT = "SELECT pg_logical_emit_message(false, 'test', repeat('x', 100)), pg_switch_wal()"
 
@@ -40,30 +43,33 @@ class Machine:
         """Return what BUILDERS_BACKUP_TO is."""
         return self.bucket or str(self.to)
 
-    def run(self, *words: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command; `key` is what descriptor 3 has."""
-        command = [sys.executable, "-P", "-m", "builders", *words]
-        environment = {**os.environ, "BUILDERS_DATA_DIR": str(self.data), "BUILDERS_BACKUP_TO": self.place}
-        if key is None:
-            return subprocess.run(command, env=environment, text=True, capture_output=True, check=False)
-        reading, writing = os.pipe()
-        os.write(writing, key.encode())
-        os.close(writing)
-        try:
-            return subprocess.run(
-                [*command, "--key-fd", str(reading)],
-                env=environment,
-                pass_fds=[reading],
-                text=True,
-                capture_output=True,
-                check=False,
-            )
-        finally:
-            os.close(reading)
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Return the settings of commands."""
+        return {"BUILDERS_DATA_DIR": str(self.data), "BUILDERS_BACKUP_TO": self.place}
+
+    def run(self, *words: str, key: str | None = None) -> Result:
+        """Run a command in this process; `key` is what the descriptor of the private key has."""
+        given = [*words]
+        if key is not None:
+            reading, writing = os.pipe()
+            os.write(writing, key.encode())
+            os.close(writing)
+            given += ["--key-fd", str(reading)]
+        result = CliRunner().invoke(main, given, env=self.environment)
+        log_lines.write_errors_only()
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+        return result
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command as a process of its own."""
+        command, pipe = [sys.executable, "-P", "-m", "builders", *words], subprocess.PIPE
+        environment = {**os.environ, **self.environment}
+        return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
     def read(self, *words: str, key: str | None = None) -> Any:
         done = self.run(*words, "--json", key=key)
-        assert done.returncode == 0, done.stderr + done.stdout
+        assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
 
@@ -93,14 +99,14 @@ class Service:
 
         async def turn() -> None:
             await self._archiver.turn()
-            await self._archiver.backed_up()
+            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})  # a backup that was begun
 
         asyncio.run(turn())
 
 
 @contextmanager
 def running(machine: Machine) -> Iterator[Service]:
-    with EmbeddedServer(machine.data) as embedded:
+    with EmbeddedServer(machine.data, durable=False) as embedded:
         yield Service(machine, embedded.conninfo)
 
 
@@ -151,18 +157,18 @@ def archiving() -> Iterator[Archived]:
     folder = Path(tempfile.mkdtemp(prefix="builders-test-"))
     folder.chmod(0o755)
     machine = Machine(folder / "data", folder / "backups")
-    machine.read("accounts", "create", "--email", "ada@shop.example")
     machine.read("backup", "init")
-    with EmbeddedServer(machine.data) as embedded:
+    with EmbeddedServer(machine.data, durable=False) as embedded:
         yield Archived(machine, embedded.conninfo)
     shutil.rmtree(folder)
 
 
 def give_up(machine: Machine) -> bool:
     """Return whether a log that waits for too long is given up, and then kept again."""
-    machine = Machine(machine.data.with_name("waiting"), machine.to)
-    machine.read("accounts", "create", "--email", "ada@shop.example")
-    with upgrade.opened(machine.data) as place:
+    data = machine.data.with_name("waiting")
+    with EmbeddedServer(data, durable=False):
+        pass  # it is created
+    with upgrade.opened(data, durable=False) as place:
         cluster = replace(place.cluster(MAJOR), settings={"max_slot_wal_keep_size": "32MB"})
         cluster.start()
         try:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import psycopg
 import pytest
 
 from builders.backup import restores
+from builders.cli.embedded import copies
 from builders.cli.embedded.server import EmbeddedServer
-from tests.cli.archives import Machine, folder
+from tests.cli.archives import SEGMENT, Machine, folder, running
 
 __all__ = ["folder"]
 
@@ -31,8 +32,14 @@ class Saved:
 
 
 @pytest.fixture(scope="module")
-def saved(folder: Path) -> Saved:
+def saved(folder: Path) -> Iterator[Saved]:
+    """Return a machine with a backup, whose database runs: no command has to start it."""
     machine = Machine(folder / "data", folder / "backups")
+    with EmbeddedServer(machine.data, durable=False):
+        yield save(machine)
+
+
+def save(machine: Machine) -> Saved:
     account = machine.read("accounts", "create", "--email", EMAIL)
     other = machine.read("accounts", "create", "--email", f"x{EMAIL}")
     machine.read("keys", "create", "--account", EMAIL, "--kind", "live", "--preset", "developer_full")
@@ -46,12 +53,16 @@ def saved(folder: Path) -> Saved:
 
 
 @pytest.fixture(scope="module")
-def restored(saved: Saved, folder: Path) -> Machine:
-    machine = Machine(folder / "other", folder / "other-backups")
+def restored(saved: Saved, folder: Path) -> Iterator[Machine]:
+    """Return a machine that was restored with its secret keys, whose database runs."""
+    machine, keys = Machine(folder / "other", folder / "other-backups"), str(folder / "sealed.age")
     shutil.copytree(saved.machine.to, machine.to)
     shutil.copy(saved.machine.data / "erasures.txt", machine.to / "erasures.txt")
-    machine.read("backup", "restore", "--last-invoice", "INV-2031-000041", key=saved.private)
-    return machine
+    assert saved.machine.run("backup", "create", "--keys", keys).exit_code == 0
+    options = ("--last-invoice", "INV-2031-000041", "--secret-keys", keys)
+    machine.read("backup", "restore", *options, key=saved.private)
+    with EmbeddedServer(machine.data, durable=False):
+        yield machine
 
 
 def test_a_backup_is_listed_and_as_recorded(saved: Saved) -> None:
@@ -60,7 +71,7 @@ def test_a_backup_is_listed_and_as_recorded(saved: Saved) -> None:
 
 
 def test_a_second_key_is_made_only_on_request(saved: Saved) -> None:
-    assert saved.machine.run("backup", "init").returncode == 1
+    assert saved.machine.run("backup", "init").exit_code == 1
 
 
 def test_no_file_of_the_machine_opens_a_backup(saved: Saved, folder: Path) -> None:
@@ -69,7 +80,7 @@ def test_no_file_of_the_machine_opens_a_backup(saved: Saved, folder: Path) -> No
             assert saved.private.encode() not in path.read_bytes()
     public = (saved.machine.data / "backup.pub").read_text()
     done = Machine(folder / "thief", saved.machine.to).run("backup", "restore", key=public)
-    assert (done.returncode, "Nothing was restored" in done.stderr) == (1, True)
+    assert (done.exit_code, "Nothing was restored" in done.stderr) == (1, True)
 
 
 def test_a_restored_database_has_the_rows_and_the_files(restored: Machine) -> None:
@@ -86,10 +97,9 @@ def test_an_erasure_after_the_backup_is_repeated(restored: Machine) -> None:
     assert f"x{EMAIL}" not in {each["email"] for each in restored.read("accounts", "list")}
 
 
-def test_a_restored_folder_has_the_public_key_alone(restored: Machine, saved: Saved) -> None:
+def test_a_restored_folder_has_the_public_key(restored: Machine, saved: Saved) -> None:
     public = (restored.data / "backup.pub").read_text()
     assert public == (saved.machine.data / "backup.pub").read_text()
-    assert not (restored.data / "secret_keys").exists()
 
 
 def test_a_restore_makes_a_backup_in_a_timeline_of_its_own(restored: Machine, saved: Saved) -> None:
@@ -103,9 +113,12 @@ def test_a_restore_is_accepted_once(restored: Machine) -> None:
     assert restored.read("backup", "accept", "--yes")["accepted"] is False
 
 
-def test_no_restore_replaces_a_database(restored: Machine, saved: Saved) -> None:
-    done = restored.run("backup", "restore", key=saved.private)
-    assert (done.returncode, "Move it away" in done.stderr) == (1, True)
+def test_no_restore_replaces_a_database(saved: Saved, folder: Path) -> None:
+    machine = Machine(folder / "used", saved.machine.to)
+    copies.prepare(machine.data)
+    (machine.data / "postgres" / "cluster").mkdir()
+    done = machine.run("backup", "restore", key=saved.private)
+    assert (done.exit_code, "Move it away" in done.stderr) == (1, True)
 
 
 def test_a_changed_file_is_found(saved: Saved, folder: Path) -> None:
@@ -118,7 +131,7 @@ def test_a_changed_file_is_found(saved: Saved, folder: Path) -> None:
 
     done = copy.run("backup", "verify", "--json")
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "SHA-256 differs" in json.loads(done.stdout)["errors"][0]
 
 
@@ -126,38 +139,30 @@ def test_the_secret_keys_are_saved_elsewhere(saved: Saved, folder: Path) -> None
     beside = saved.machine.run("backup", "create", "--keys", str(saved.machine.to / "keys.age"))
     apart = saved.machine.run("backup", "create", "--keys", str(folder / "keys.age"))
 
-    assert (beside.returncode, "do not belong" in beside.stderr) == (1, True)
-    assert apart.returncode == 0, apart.stderr
+    assert (beside.exit_code, "do not belong" in beside.stderr) == (1, True)
+    assert apart.exit_code == 0, apart.stderr
     assert (folder / "keys.age").read_bytes().startswith(b"age-encryption.org/v1")
 
 
-def test_a_restore_brings_the_secret_keys_back(saved: Saved, folder: Path) -> None:
-    sealed = folder / "sealed.age"
-    assert saved.machine.run("backup", "create", "--keys", str(sealed)).returncode == 0
-    machine = Machine(folder / "with-keys", folder / "with-keys-backups")
-    shutil.copytree(saved.machine.to, machine.to)
-    machine.read("backup", "restore", "--secret-keys", str(sealed), key=saved.private)
-    restored, former = machine.data / "secret_keys", saved.machine.data / "secret_keys"
-    assert restored.read_text() == former.read_text()
-    assert restored.stat().st_mode & 0o777 == 0o600
+def test_a_restore_brings_the_secret_keys_back(saved: Saved, restored: Machine) -> None:
+    keys, former = restored.data / "secret_keys", saved.machine.data / "secret_keys"
+    assert keys.read_text() == former.read_text()
+    assert keys.stat().st_mode & 0o777 == 0o600
 
 
 def test_of_two_backups_at_once_one_is_made(saved: Saved, folder: Path) -> None:
     machine = Machine(saved.machine.data, folder / "at-once")
-    with ThreadPoolExecutor(2) as pool:
-        done = [each.result() for each in [pool.submit(machine.run, "backup", "create") for _ in range(2)]]
+    started = [machine.start("backup", "create") for _ in range(2)]
+    done = [(each.communicate()[1], each.returncode) for each in started]
     made = machine.read("backup", "list")
-    assert len(made) == [each.returncode for each in done].count(0) >= 1
+    assert len(made) == [status for _, status in done].count(0) >= 1
     assert machine.read("backup", "verify")["errors"] == []
-    assert all("backup create" in each.stderr for each in done if each.returncode)
+    assert all("backup create" in error for error, status in done if status)
 
 
 def test_a_backup_outlasts_checkpoints(saved: Saved) -> None:
-    with (
-        EmbeddedServer(saved.machine.data) as embedded,
-        psycopg.connect(embedded.conninfo, autocommit=True) as conn,
-    ):
-        asyncio.run(outlast_checkpoints(embedded.conninfo, conn))
+    with running(saved.machine) as service, psycopg.connect(service.conninfo, autocommit=True) as conn:
+        asyncio.run(outlast_checkpoints(service.conninfo, conn))
 
 
 async def outlast_checkpoints(conninfo: str, conn: psycopg.Connection) -> None:
@@ -165,7 +170,7 @@ async def outlast_checkpoints(conninfo: str, conn: psycopg.Connection) -> None:
     async with restores.holding_log(conninfo):
         begin = conn.execute("SELECT pg_walfile_name(pg_current_wal_lsn())").fetchone()
         for _ in range(8):
-            conn.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 100)), pg_switch_wal()")
+            conn.execute(SEGMENT)
             conn.execute("CHECKPOINT")
         kept = {name for (name,) in conn.execute("SELECT name FROM pg_ls_waldir()").fetchall()}
     assert begin is not None

@@ -3,12 +3,12 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import LiteralString
 
 import psutil
 import psycopg
@@ -16,6 +16,7 @@ import pytest
 
 from builders.backup import archive, repositories
 from builders.backup.repositories import Repository
+from builders.cli.embedded.server import EmbeddedServer
 from builders.kit.values import ids
 from tests.cli.archives import SEGMENT, Archived, Machine, archiving, folder, give_up, running
 from tests.cli.embedded.servers import wait_until
@@ -35,9 +36,9 @@ class Saved:
 
     def __init__(self, folder: Path) -> None:
         self.machine = Machine(folder / "data", folder / "backups")
-        self.machine.read("accounts", "create", "--email", "ada@shop.example")
         self.private = self.machine.read("backup", "init")["private_key"]
         with running(self.machine) as service:
+            self.machine.read("accounts", "create", "--email", "ada@shop.example")
             service.archive()
             service.execute("CREATE TABLE kept (n int PRIMARY KEY)")
             self.added = service.execute("INSERT INTO kept VALUES (1)")
@@ -58,15 +59,17 @@ class Saved:
 
 
 @pytest.fixture(scope="module")
-def saved(folder: Path) -> Saved:
-    return Saved(folder)
+def saved(folder: Path) -> Iterator[Saved]:
+    saved = Saved(folder)
+    with EmbeddedServer(saved.machine.data, durable=False):  # no command has to start it
+        yield saved
 
 
-def rows(machine: Machine) -> int:
+def rows(machine: Machine, count: LiteralString = "SELECT count(*) FROM kept") -> int:
     """Return how many rows of the test a restored database has."""
     with running(machine) as service, psycopg.connect(service.conninfo) as conn:
-        [(count,)] = conn.execute("SELECT count(*) FROM kept").fetchall()
-    return int(count)
+        [(found,)] = conn.execute(count).fetchall()
+    return int(found)
 
 
 def restore(machine: Machine, saved: Saved, *words: str) -> object:
@@ -94,38 +97,41 @@ def test_nothing_is_left_beside_a_restored_database(to_the_row: tuple[Machine, o
     assert not (to_the_row[0].data / "postgres" / "restored").exists()
 
 
-def test_a_moment_after_the_end_restores_all_of_the_log_and_says_so(saved: Saved, folder: Path) -> None:
-    machine = saved.copy(folder, "late")
-    said = restore(machine, saved, "--to", (datetime.now(UTC) + timedelta(hours=1)).isoformat())
-    assert ("The log ends before that time" in json.dumps(said), rows(machine)) == (True, 0)
+def test_secret_keys_come_from_no_backup(to_the_row: tuple[Machine, object]) -> None:
+    assert not (to_the_row[0].data / "secret_keys").exists()
+
+
+def test_a_moment_after_the_end_restores_all_of_the_log_and_says_so(saved: Saved) -> None:
+    moment = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    drilled = saved.machine.read("backup", "drill", "--to", moment, key=saved.private)
+    assert (drilled["notes"], drilled["names"]) == (["The log ends before that time; all of it is restored."], 1)
 
 
 def test_a_moment_after_a_gap_is_refused(saved: Saved, folder: Path) -> None:
     machine = saved.copy(folder, "gap")
     saved.segments(machine)[1].unlink()
     done = machine.run("backup", "restore", "--to", datetime.now(UTC).isoformat(), key=saved.private)
-    assert (done.returncode, "The log has a gap before that time" in done.stderr) == (1, True)
+    assert (done.exit_code, "The log has a gap before that time" in done.stderr) == (1, True)
 
 
 def test_a_moment_before_all_backups_is_refused(saved: Saved, folder: Path) -> None:
     machine = Machine(folder / "early", saved.machine.to)
     done = machine.run("backup", "restore", "--to", "2020-01-01T00:00:00Z", key=saved.private)
-    assert (done.returncode, "There is no such backup" in done.stderr) == (1, True)
+    assert (done.exit_code, "There is no such backup" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("moment", ["yesterday", "2026-13-01", "04:00"])
 def test_what_is_no_time_is_refused(saved: Saved, folder: Path, moment: str) -> None:
     machine = Machine(folder / "early", saved.machine.to)
     done = machine.run("backup", "restore", "--to", moment, key=saved.private)
-    assert (done.returncode, "--to is a time" in done.stderr) == (1, True)
+    assert (done.exit_code, "--to is a time" in done.stderr) == (1, True)
 
 
-def test_two_restores_of_a_backup_have_timelines_of_their_own(saved: Saved, folder: Path) -> None:
-    first = saved.copy(folder, "first")
-    [made] = first.read("backup", "list")
-    restore(first, saved, made["id"])
-    second = Machine(folder / "second", first.to)
-    restore(second, saved, made["id"])
+def test_two_restores_of_a_backup_have_timelines_of_their_own(
+    saved: Saved, to_the_row: tuple[Machine, object], folder: Path
+) -> None:
+    [made], first = saved.machine.read("backup", "list"), to_the_row[0]
+    restore(Machine(folder / "second", first.to), saved, made["id"])
     assert [each["timeline"] for each in first.read("backup", "list")] == [3, 2, 1]
 
 
@@ -135,7 +141,7 @@ def test_the_log_of_a_backup_is_as_recorded(saved: Saved) -> None:
 
 def verify(machine: Machine, *words: str, key: str | None = None) -> list[str]:
     done = machine.run("backup", "verify", "--json", *words, key=key)
-    assert done.returncode == 1, done.stderr
+    assert done.exit_code == 1, done.stderr
     errors: list[str] = json.loads(done.stdout)["errors"]
     return errors
 
@@ -180,11 +186,9 @@ def test_another_key_opens_no_content(saved: Saved, folder: Path) -> None:
 
 def test_a_prune_keeps_the_log_of_a_kept_backup(saved: Saved, folder: Path) -> None:
     machine = saved.copy(folder, "pruned")
-    earlier = repositories.list_backups(repositories.in_folder(machine.to))[0]
-    with running(machine_with_data(saved, machine)) as service:
-        repositories.record(
-            service.repository, replace(earlier, id="old", made_at=datetime(2026, 1, 1, tzinfo=UTC))
-        )
+    repository = repositories.in_folder(machine.to)
+    [earlier] = repositories.list_backups(repository)
+    repositories.record(repository, replace(earlier, id="old", made_at=datetime(2026, 1, 1, tzinfo=UTC)))
     kept = saved.segments(machine)
     before_all = kept[0].with_name(f"{int(kept[0].name[:24], 16) - 1:024X}-{'0' * 64}.gz.age")
     before_all.write_bytes(b"")
@@ -194,24 +198,19 @@ def test_a_prune_keeps_the_log_of_a_kept_backup(saved: Saved, folder: Path) -> N
     assert saved.segments(machine) == kept
 
 
-def machine_with_data(saved: Saved, machine: Machine) -> Machine:
-    """Return the data of the saved machine with other backups."""
-    return Machine(saved.machine.data, machine.to)
-
-
 def test_a_drill_counts_what_is_restored_and_leaves_nothing(saved: Saved) -> None:
-    before = {*saved.machine.data.rglob("*")}
+    before = {*saved.machine.data.iterdir()}
     drilled = saved.machine.read("backup", "drill", key=saved.private)
     assert (drilled["accounts"], drilled["names"], drilled["segments"]) == (
         2,
         1,
         len(saved.segments(saved.machine)),
     )
-    assert {*saved.machine.data.rglob("*")} - before <= {saved.machine.data / "drill.lock"}
+    assert {*saved.machine.data.iterdir()} - before <= {saved.machine.data / "drill.lock"}
 
 
 def test_a_database_that_has_not_kept_its_log_gets_a_new_backup(saved: Saved, folder: Path) -> None:
-    machine = machine_with_data(saved, saved.copy(folder, "dropped"))
+    machine = Machine(saved.machine.data, saved.copy(folder, "dropped").to)
     with running(machine) as service:
         service.execute("SELECT pg_drop_replication_slot(%s)", archive.SLOT)
         with psycopg.connect(service.conninfo, autocommit=True) as conn:
@@ -226,18 +225,17 @@ def test_a_log_that_waits_for_too_long_is_given_up_and_begun_again(folder: Path)
     assert give_up(Machine(folder / "given-up", folder / "unused"))
 
 
-def test_no_acknowledged_row_is_lost_under_load(folder: Path) -> None:
-    machine = Machine(folder / "load", folder / "load-backups")
-    machine.read("accounts", "create", "--email", "ada@shop.example")
-    private = machine.read("backup", "init")["private_key"]
+def test_no_acknowledged_row_is_lost_under_load(saved: Saved, folder: Path) -> None:
+    machine = Machine(saved.machine.data, folder / "load-backups")
+    machine.to.mkdir()
     acknowledged, stop = [0], threading.Event()
     with running(machine) as service:
-        service.execute("CREATE TABLE kept (n int PRIMARY KEY)")
+        service.execute("CREATE TABLE loaded (n int PRIMARY KEY)")
 
         def write() -> None:
             with psycopg.connect(service.conninfo, autocommit=True) as conn:
                 while not stop.is_set():
-                    conn.execute("INSERT INTO kept VALUES (%s)", [acknowledged[0]])
+                    conn.execute("INSERT INTO loaded VALUES (%s)", [acknowledged[0]])
                     acknowledged[0] += 1
 
         writer = threading.Thread(target=write)
@@ -249,8 +247,8 @@ def test_no_acknowledged_row_is_lost_under_load(folder: Path) -> None:
         stop.set()
         writer.join()
     restored = Machine(folder / "load-restored", machine.to)
-    restored.read("backup", "restore", key=private)
-    assert rows(restored) >= counted > 0
+    restore(restored, saved)
+    assert rows(restored, "SELECT count(*) FROM loaded") >= counted > 0
 
 
 def test_no_other_folder_is_made_in_place_of_a_missing_one(archiving: Archived) -> None:
@@ -276,9 +274,7 @@ def test_a_log_that_was_not_kept_while_the_folder_was_away_is_followed_by_a_back
 
 def test_a_drill_removes_what_a_killed_one_left(saved: Saved) -> None:
     data = saved.machine.data
-    command = [sys.executable, "-P", "-m", "builders", "backup", "drill", "--key-fd", "0"]
-    environment = {**os.environ, "BUILDERS_DATA_DIR": str(data), "BUILDERS_BACKUP_TO": saved.machine.place}
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, text=True) as killed:
+    with saved.machine.start("backup", "drill", "--key-fd", "0") as killed:
         assert killed.stdin is not None
         killed.stdin.write(saved.private)
         killed.stdin.close()
