@@ -3,19 +3,20 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
 import httpx
 
-AMOUNT = re.compile(r'<span class="money">(-?[\d.]+) <small>([A-Z]+)</small></span>')
+AMOUNT = re.compile(r'<span class="money">(-?[\d.,]+) <small>([A-Z]+)</small></span>')
 # What could be an amount anywhere in the source of a page.
 LIKE_AMOUNT = re.compile(r"\d\.\d\d(?!\d)")
 
 
 def amounts_of(page: httpx.Response) -> Counter[tuple[str, str]]:
     """Return how often each amount is shown."""
-    return Counter(AMOUNT.findall(page.text))
+    return Counter((amount.replace(",", ""), currency) for amount, currency in AMOUNT.findall(page.text))
 
 
 class Figure(NamedTuple):
@@ -77,7 +78,7 @@ def figures_of(page: httpx.Response) -> list[Figure]:
 def figure(heading: str, row: str, label: str, amount: dict[str, str] | None) -> Iterator[Figure]:
     """Yield the amount of a reply as a page should show it; none for null."""
     if amount is not None:
-        yield Figure(heading, row, label, f"{amount['amount']} {amount['currency']}")
+        yield Figure(heading, row, label, f"{Decimal(amount['amount']):,} {amount['currency']}")
 
 
 def amounts_in(reply: Any) -> Counter[tuple[str, str]]:

@@ -74,7 +74,7 @@ async def test_a_plan_that_waits_cannot_be_promoted_here(visit: Visit, alice: Pe
     page = await (await visit(alice)).open(f"/console/plans/{waiting['id']}")
 
     assert "/do/plan-promote" not in page.text
-    assert heading(page) == "Plan of acme-mail ready"
+    assert heading(page) == "Review: acme-mail ready"
     assert ">required<" in page.text
 
 

@@ -239,7 +239,7 @@ async def test_a_name_is_planned_without_a_program(browser: Visitor, domain: str
     plan = await browser.submit(page, "claim", destination="ada@example.net")
 
     assert found.status_code == 200
-    assert heading(plan) == "Plan of console ready"
+    assert heading(plan) == "Review: console ready"
     assert f"ada@{domain}" in plan.text
 
 
@@ -252,7 +252,7 @@ async def test_several_names_are_changed_by_a_plan(browser: Visitor, alice: Pers
         page, "names-change", ids=[each["id"] for each in names[:2]], destinations="new@example.net"
     )
 
-    assert heading(plan) == "Plan of acme-mail ready"
+    assert heading(plan) == "Review: acme-mail ready"
     (found,) = (await alice.get("/v1/sandbox/plans", params={"status": "ready"})).json()["items"]
     actions = (await alice.get(f"/v1/sandbox/plans/{found['id']}")).json()["actions"]
     assert [each["changed_fields"] for each in actions if each["action"] == "update"] == [["destinations"]] * 2

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from httpx import Response
 
+from builders.console import views
 from tests.cast import Person
 from tests.console import registrar_scene
 from tests.console.import_forms import held_domain
@@ -45,7 +46,7 @@ async def test_each_figure_is_that_of_the_api(browser: Visitor, alice: Person) -
 
 
 FORMULAS = ("Total cost", "Net", "Break-even price", "Unrealized profit")
-INPUT = re.compile(r'class="line">(\S) [^<]*(?:<span class="money">(-?[\d.]+)|: (-?[\d.]+) %)')
+INPUT = re.compile(r'class="line">(\S) [^<]*(?:<span class="money">(-?[\d.,]+)|: (-?[\d.]+) %)')
 
 
 def results(page: Response) -> dict[str, tuple[Decimal, Decimal]]:
@@ -53,11 +54,11 @@ def results(page: Response) -> dict[str, tuple[Decimal, Decimal]]:
     found = {}
     for label in FORMULAS:
         [(shown, inputs)] = re.findall(rf"<dt>{label}</dt><dd>(.*?)<details>(.*?)</details>", page.text, re.DOTALL)
-        figure, result = re.search(r"-?\d+\.\d\d", shown), Decimal()
+        figure, result = re.search(r"-?\d+\.\d\d", shown.replace(",", "")), Decimal()
         for sign, amount, percent in INPUT.findall(inputs):
             factor = Decimal(percent or 100) / 100
             result = result / factor if sign == "÷" else result * factor
-            result += {"+": 1, "\N{MINUS SIGN}": -1}.get(sign, 0) * Decimal(amount or 0)
+            result += {"+": 1, "\N{MINUS SIGN}": -1}.get(sign, 0) * Decimal(amount.replace(",", "") or 0)
         if figure is not None:
             found[label] = (Decimal(figure[0]), result.quantize(Decimal("0.01")))
     return found
@@ -95,10 +96,10 @@ async def test_a_chart_of_costs_and_income_stands_above_its_entries(browser: Vis
     assert '<title id="growth-title">Cumulative cost and income</title>' in page.text
     assert page.text.count("<polyline") == 2
     assert '<h2 id="ledger">Ledger</h2>' in page.text
-    assert re.findall(r'"In USD"[^>]*>(-?)<span class="money">([\d.]+)', page.text) == [
+    assert re.findall(r'"In USD"[^>]*>(-?)<span class="money">([\d.,]+)', page.text) == [
         ("-", "11.13"),
         ("", "78.91"),
-        ("-", "1234.56"),
+        ("-", "1,234.56"),
     ]
 
 
@@ -165,7 +166,7 @@ async def test_an_accountant_records_a_sale(visit: Visit, alice: Person, charlie
     typed = {"sale.gross": "2000 USD", "sale.commission_rate": "0.15", "sale.venue": "Sedo", "sale.buyer_ref": ""}
     after = await visitor.submit(page, "sale-record", **typed)
     assert (await read(alice, domain_id))["status"] == "sold"
-    assert "1700.00" in after.text  # the net of the sale
+    assert "1,700.00" in after.text  # the net of the sale
     assert "Sedo" in after.text
     assert "/do/sale-record" not in after.text
 
@@ -267,7 +268,7 @@ async def test_the_facts_of_the_registrar_stand_beside_ones_own(
     [listed] = found.json()["items"]
 
     assert fact(page, "Renewal price") == "98.76 USD 12.34 USD different"
-    assert fact(page, "Expires") == f"{listed['expires_at'][:10]} {listed['expires_at'][:10]}"
+    assert fact(page, "Expires") == " ".join([views.day(listed["expires_at"])] * 2)
 
 
 async def test_a_domain_that_no_registrar_lists_has_no_facts_of_one(browser: Visitor, alice: Person) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from builders.console import views
 from tests.cast import Client, Person
 from tests.console.money import Figure, figure, figures_of
 from tests.console.portfolio_scene import add, fill, in_days
@@ -80,14 +81,14 @@ async def test_the_summary(browser: Visitor, api: Client) -> None:
         for each in figure(heading, "", "Estimated value", value)
     ]
     for month in summary["months"]:
-        wanted += members(heading, month["month"], {"Cost": "cost", "Income": "income"}, month)
+        wanted += members(heading, views.month(month["month"]), {"Cost": "cost", "Income": "income"}, month)
         for amount in (month["value"] or {"by_currency": []})["by_currency"]:
-            wanted += figure(heading, month["month"], "Value", amount)
+            wanted += figure(heading, "", f"Value, {views.month(month['month'])}", amount)
     heading = "Renewals of the next 12 months"
     wanted += figure(heading, "", "Cost in USD", totals["base"])
     wanted += [each for price in totals["by_currency"] for each in figure(heading, "", "Prices in USD", price)]
     for month in totals["by_month"]:
-        wanted += figure(heading, month["month"], "Cost", month["base"])
+        wanted += figure(heading, views.month(month["month"]), "Cost", month["base"])
     for heading, sort in (
         ("Best by ROI", "-roi"),
         ("Worst by ROI", "roi"),
@@ -125,7 +126,7 @@ async def test_one_domain(browser: Visitor, api: Client, name: str) -> None:
     if finance["sale"]:
         wanted += members("Sale", "", SALE, finance["sale"])
     for entry in finance["entries"]:
-        row = entry["occurred_on"]
+        row = views.day(entry["occurred_on"])
         wanted += members("Ledger", row, {"Amount": "signed_amount", "In USD": "base_amount"}, entry)
 
     assert Counter(figures_of(page)) == Counter(wanted)
@@ -141,7 +142,7 @@ async def test_the_renewals(browser: Visitor, api: Client) -> None:
         label = {"renew": "Keep", "drop": "Let expire", "undecided": "Undecided"}[each["decision"]]
         wanted += figure(heading, "", f"{label}, {each['renewals']} domains", each["base"])
     for month in totals["by_month"]:
-        wanted += figure(heading, month["month"], "Cost", month["base"])
+        wanted += figure(heading, views.month(month["month"]), "Cost", month["base"])
         wanted += figure(heading, "", "rowgroup", month["base"])  # above the rows of the month
     for each in report["items"]:
         wanted += members(heading, each["domain"], {"Price": "renewal_price"}, each)
@@ -157,7 +158,7 @@ async def test_parking(browser: Visitor, api: Client) -> None:
     labels = {"Revenue": "revenue", "Renewals, for these days": "renewal_cost_prorated", "Net": "net"}
     wanted = [*members("Parking", "", labels, report["totals"])]
     for day in report["daily"]:
-        wanted += members("Parking", day["day"], {"Revenue": "revenue"}, day)
+        wanted += members("Parking", "", {f"Revenue, {views.day(day['day'])}": "revenue"}, day)
     for each in report["items"]:
         wanted += members("Parking", each["domain"], {"Revenue": "revenue", "Net": "net"}, each)
 

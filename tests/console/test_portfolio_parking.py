@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from builders.console import views
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.console.money import amounts_in, amounts_of
@@ -27,7 +28,7 @@ async def test_pasted_rows_are_recorded_and_each_figure_is_that_of_the_api(
     assert done.status_code == 200, done.text
     assert not amounts_in(report["items"]) - amounts_of(done)
     assert report["totals"]["visits"] == 79
-    assert '<title id="revenue-title">Revenue by day</title>' in done.text
+    assert f"<dt>Revenue, {views.day(f'{day}')}</dt>" in done.text
 
 
 async def test_the_rows_are_by_day_or_provider_too(browser: Visitor, alice: Person) -> None:
@@ -38,7 +39,7 @@ async def test_the_rows_are_by_day_or_provider_too(browser: Visitor, alice: Pers
     await browser.submit(await browser.open(PAGE), "parking-record", **typed)
     page = await browser.open(f"{PAGE}?group_by=day&days=30")
 
-    assert f">{day}</th>" in page.text
+    assert f">{views.day(f'{day}')}</th>" in page.text
 
 
 async def test_a_bad_row_tells_why(browser: Visitor, alice: Person) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from builders.console import views
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of, figures_of
@@ -46,9 +47,12 @@ async def test_a_value_in_several_currencies_is_shown_in_each(browser: Visitor, 
     async with alice.browser() as api:
         await add(api, "ferry.com", estimated_value={"amount": "17.19", "currency": "EUR"})
     page = await browser.open("/console/portfolio")
-    of_now = [each for each in figures_of(page) if each.row == f"{clock.now():%Y-%m}"]
+    month, figures = views.month(f"{clock.now():%Y-%m}"), figures_of(page)
 
-    assert {(each.label, each.amount) for each in of_now} >= {("In EUR", "17.19 EUR"), ("In USD", "2345.67 USD")}
+    assert {(each.label, each.amount) for each in figures} >= {
+        (f"In EUR, {month}", "17.19 EUR"),
+        (f"In USD, {month}", "2,345.67 USD"),
+    }
 
 
 async def test_a_value_without_a_rate_is_named(browser: Visitor, alice: Person) -> None:

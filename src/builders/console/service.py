@@ -7,6 +7,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from fastapi import Request, Response
 
@@ -28,7 +29,9 @@ from builders.kit.http.internal_calls import Answer
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
 from builders.portfolio.domains.errors import DomainsChanged
+from builders.portfolio.team import members
 from builders.portfolio.team.errors import RoleForbidden
+from builders.profile import profiles
 
 _MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 _REPLACING = frozenset({"PUT", "PATCH", "DELETE"})  # methods that change what a page has shown
@@ -189,11 +192,15 @@ async def open_view(request: Request, caller: Caller, *, is_file: bool = False) 
         space = Space()
     own, owner_id = caller.live_account_id, ids.find(space.owner or "")
     async with request.app.state.database.connection() as conn:
-        found = await accounts.list_accounts_by_id(conn, account_ids={own, owner_id or own})
+        teams = await members.list_portfolios(conn, member_id=own) if caller.impersonation is None else ()
+        found = await accounts.list_accounts_by_id(conn, account_ids={own, owner_id or own, *teams})
+        zones = await profiles.list_time_zones(conn, account_ids={own})
     owner = found.get(owner_id or own)
     shown = None if owner is None else owner.name or owner.email
-    view = View(request, caller, space, path, found[own].email, shown)
+    view = View(request, caller, space, path, found[own].email, shown, ZoneInfo(zones.get(own, "UTC")))
     view.account_id = owner_id or own
+    opened = [(each, found[each]) for each in teams if each in found]  # without sandbox accounts
+    view.teams = [(Space(owner=str(team)).prefix, owner.name or owner.email) for team, owner in opened]
     return view
 
 

@@ -4,7 +4,8 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
 from fastapi import Request, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context, select_autoescape
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from starlette.responses import RedirectResponse
 
-from builders.console import actions, amounts, charts, edits, fixes, imports, pages, portfolio
+from builders.console import actions, amounts, charts, edits, fixes, imports, navigation, pages, portfolio
 from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
@@ -28,6 +30,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label, unicode_of
 from builders.portfolio.domains.records import PortfolioDomainStatus
+from builders.portfolio.renewals.report import CONTRADICTIONS
 
 _NONE = Markup("&ndash;")
 DRAFT = "draft"  # parameter of the query: a form whose session had ended
@@ -100,13 +103,22 @@ class View:
     """What the templates know of a request: the space, the person, the form that was refused."""
 
     def __init__(
-        self, request: Request, caller: Caller, space: Space, path: str, email: str, owner: str | None = None
+        self,
+        request: Request,
+        caller: Caller,
+        space: Space,
+        path: str,
+        email: str,
+        owner: str | None = None,
+        zone: tzinfo = UTC,
     ) -> None:
         self._request, self._caller = request, caller
         self._api = Api(request, space)
         self.space, self.path, self.email = space, path, email
         self.account_id = self.person_id = caller.live_account_id
         self.owner, self.is_member = owner, False  # the account of the team; only its members see its name
+        self.zone = zone  # of the person
+        self.teams: Sequence[tuple[str, str]] = ()  # whose accounts the person can open: the address, the name
         self.is_test = space.is_test
         self.now = clock.now().isoformat()
         self.support = caller.impersonation
@@ -129,6 +141,11 @@ class View:
     def link(self, page: str = "") -> str:
         """Return the path of a page of this space."""
         return self.space.link(page)
+
+    @property
+    def menu(self) -> Sequence[navigation.Group]:
+        """Return the menu, with the place of this page in it."""
+        return navigation.menu(self.space, self.path)
 
     @property
     def other(self) -> str:
@@ -212,10 +229,11 @@ def respond_in_public(template: str, **values: Any) -> Response:
 
 
 def money(value: Mapping[str, str] | None) -> Markup:
-    """Return an amount with its currency, for a column of numbers."""
+    """Return an amount with its currency and separators of thousands, for a column of numbers."""
     if value is None:
         return _NONE
-    return Markup('<span class="money">{} <small>{}</small></span>').format(value["amount"], value["currency"])
+    amount = f"{Decimal(value['amount']):,}"
+    return Markup('<span class="money">{} <small>{}</small></span>').format(amount, value["currency"])
 
 
 def price(value: Mapping[str, str] | None) -> Markup:
@@ -226,27 +244,49 @@ def price(value: Mapping[str, str] | None) -> Markup:
     return money(value) + Markup(" <small>{}</small>").format(interval)
 
 
-_UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60))
-
-
-def when(value: str | None) -> Markup:
-    """Return a time relative to now, with the exact one on hover and for programs."""
+@pass_context
+def when(context: Context, value: str | None) -> Markup:
+    """Return a time in the zone of the person: its day and distance, within a day the hour too."""
     if value is None:
         return _NONE
-    at = datetime.fromisoformat(value)
-    exact = at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(value, exact, relative(at - clock.now()))
+    at, now = datetime.fromisoformat(value), clock.now()
+    here = at.astimezone(context["view"].zone)
+    text = f"{written_day(here)}, {here:%H:%M}" if abs(at - now) < _DAY else written_day(here)
+    return Markup('<time datetime="{}" title="{}">{} · {}</time>').format(
+        value, f"{here:%Y-%m-%d %H:%M:%S %Z}", text, relative(at - now)
+    )
+
+
+def day(value: str | None) -> Markup:
+    """Return a calendar day, or the day of a time in UTC, such as `12 Jan 2027`."""
+    return _NONE if value is None else escape(written_day(datetime.fromisoformat(value)))
+
+
+def month(value: str) -> str:
+    """Return a month, such as `Jan 2027` for 2027-01."""
+    return f"{datetime.fromisoformat(f'{value}-01'):%b %Y}"
+
+
+def written_day(at: date) -> str:
+    """Return a day as people read it in every country."""
+    return f"{at.day} {at:%b %Y}"
+
+
+_DAY = timedelta(days=1)
+# Each unit up to the distance at which the next larger one is as exact as a person needs.
+_UNITS = (("minute", 60, 90), ("hour", 3600, 36), ("day", 86400, 100), ("month", 30.44 * 86400, 24))
+_LONGEST = ("year", 365.25 * 86400)
 
 
 def relative(distance: timedelta) -> str:
-    """Return a distance from now in its largest unit: `in 3 days`, `2 hours ago`, `just now`."""
+    """Return a distance from now, rounded: `in 48 days`, `2 hours ago`, `just now`."""
     seconds = abs(distance.total_seconds())
-    for unit, size in _UNITS:
-        if seconds >= size:
-            number = int(seconds // size)
-            text = f"{number} {unit}{'s' * (number != 1)}"
-            return f"in {text}" if distance > timedelta(0) else f"{text} ago"
-    return "in a moment" if distance > timedelta(0) else "just now"
+    unit, size = next(((unit, size) for unit, size, most in _UNITS if round(seconds / size) < most), _LONGEST)
+    number = round(seconds / size)
+    if number == 0:
+        return "in a moment" if distance > timedelta(0) else "just now"
+    text = f"{number} {unit}{'s' * (number != 1)}"
+    return f"in {text}" if distance > timedelta(0) else f"{text} ago"
 
 
 def shown(value: Any) -> str:
@@ -339,6 +379,7 @@ _STATES: Mapping[str, Sequence[str]] = {
     ],
     "bad": [
         *(
+            "against_the_decision",
             "auth_failed",
             "blocked",
             "critical",
@@ -389,7 +430,7 @@ PREPARED = (
         "mandate.html",
         "portfolio/changes.html",
     ),
-    *("portfolio/domain.html", "portfolio/layout.html", "portfolio/registrars_tabs.html"),
+    *("portfolio/domain.html", "portfolio/registrars_tabs.html"),
 )
 _jinja = Environment(
     loader=PackageLoader("builders.console"),
@@ -409,6 +450,7 @@ _jinja.globals |= {
     "budget_of": amounts.budget_of,
     "column_fields": [(each, words(each)) for each in imports.COLUMN_FIELDS],
     "columns_of": portfolio.columns_of,
+    "contradictions": CONTRADICTIONS,
     "date_orders": imports.DATE_ORDERS,
     "decisions": portfolio.DECISIONS,
     "decimal_marks": imports.DECIMAL_MARKS,
@@ -428,11 +470,13 @@ _jinja.filters |= {
     "accumulated": charts.accumulated,
     "amounts": write_amounts,
     "breakable": html.breakable,
+    "day": day,
     "for_people": for_people,
     "hint": hint,
     "less": portfolio.less,
     "members": members,
     "money": money,
+    "month": month,
     "choices": choices,
     "named_by": named_by,
     "price": price,

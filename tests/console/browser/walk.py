@@ -114,7 +114,7 @@ def test_a_name_is_bought_by_keyboard_alone(
     _press(page, "Make the plan")
     page.wait_for_url("**/console/plans/**")
     assert address in page.get_by_role("main").inner_text()
-    _press(page, "Promote this plan")
+    _press(page, "Buy for")
     page.wait_for_url("**/console/promotions/**")
     _wait(page, lambda: _heading(page) == "Promotion succeeded")
     assert [each["address"] for each in key.get("/v1/aliases").json()["items"]] == [address]

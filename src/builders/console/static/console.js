@@ -45,7 +45,7 @@ for (const table of document.querySelectorAll(`table:has(${rows})`)) {
   button.addEventListener("click", () => {
     for (const box of table.querySelectorAll(rows)) box.checked = true;
   });
-  table.before(button);
+  (table.closest(".box") ?? table).before(button);
 }
 
 // A region with data-refresh is replaced by itself every so many seconds, until the new one has no data-refresh.

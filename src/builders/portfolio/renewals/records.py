@@ -186,6 +186,7 @@ class RenewalTotals:
     auto_renew_on: int
     auto_renew_off: int
     auto_renew_unknown: int
+    auto_renew_contradicted: int  # to expire although auto-renew is on, or to renew although it is off
     unknown_price: int
 
 

@@ -195,12 +195,16 @@ async def _sum_up(
     return add_up(sums, rates), rates
 
 
+# A decision and a setting of auto-renew that does the opposite.
+CONTRADICTIONS = {(RenewalDecision.DROP, True), (RenewalDecision.RENEW, False)}
+
+
 def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotals:
     """Return the totals of sums; a currency without a rate is in no sum in the base currency."""
     months: dict[str, list[Cost]] = defaultdict(list)
     decisions: dict[RenewalDecision, list[Cost]] = {each: [] for each in RenewalDecision}
     switches: dict[bool | None, int] = defaultdict(int)
-    unknown = unconverted = 0
+    unknown = unconverted = contradicted = 0
     for due in sums:
         cost = Cost(renewals=due.renewals, base=Decimal(0), amounts={})
         if due.currency is None or due.amount is None:
@@ -213,6 +217,7 @@ def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotal
         months[f"{due.month:%Y-%m}"].append(cost)
         decisions[due.decision].append(cost)
         switches[due.auto_renew] += due.renewals
+        contradicted += due.renewals if (due.decision, due.auto_renew) in CONTRADICTIONS else 0
     whole = _total(cost for found in months.values() for cost in found)
     return RenewalTotals(
         count=whole.renewals,
@@ -224,6 +229,7 @@ def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotal
         auto_renew_on=switches[True],
         auto_renew_off=switches[False],
         auto_renew_unknown=switches[None],
+        auto_renew_contradicted=contradicted,
         unknown_price=unknown,
     )
 

@@ -89,6 +89,11 @@ async def add_member(conn: Conn, *, access: Access) -> bool:
     return True
 
 
+async def list_portfolios(conn: Conn, *, member_id: UUID) -> Sequence[UUID]:
+    """Return the accounts, and sandbox accounts, whose teams an account belongs to."""
+    return await store.list_portfolios(conn, account_id=member_id)
+
+
 async def _list_memberships(conn: Conn, member_id: UUID) -> Sequence[Membership]:
     portfolios = await store.list_portfolios(conn, account_id=member_id)
     if not portfolios:

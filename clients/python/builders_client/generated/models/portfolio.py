@@ -3325,6 +3325,8 @@ class RenewalTotalsReply(Model):
     """Domains that the registrar does not renew automatically."""
     auto_renew_unknown: int
     """Domains whose setting is not known."""
+    auto_renew_contradicted: int
+    """Domains that shall expire although auto-renew is on, or be renewed although it is off."""
     unknown_price: int | None
     """Domains without a known price."""
 
