@@ -27,7 +27,6 @@ from bench import fixtures
 from bench.contenders import pin
 from bench.run import cores
 from builders.aliases.events import ALIAS_CREATED
-from builders.cli.session import conninfo_of
 from builders.identity import accounts as identity_accounts
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher, outbox
@@ -111,7 +110,7 @@ async def post(port: int, *, body: bytes, count: int) -> float:
 
 async def deliver(settings: Settings, *, count: int) -> float:
     """Deliver the outbox as a worker does; return the seconds until `count` deliveries are recorded."""
-    database = Database(conninfo_of(settings), settings)
+    database = Database(settings.conninfo, settings)
     await database.open()
     began = time.perf_counter()
     working = [
@@ -133,7 +132,7 @@ async def deliver(settings: Settings, *, count: int) -> float:
 async def prepare(settings: Settings, port: int) -> list[UUID]:
     """Create accounts with a destination each; return their ids."""
     keyring, accounts = keyring_of(settings), []
-    database = Database(conninfo_of(settings), settings)
+    database = Database(settings.conninfo, settings)
     await database.open()
     async with database.transaction() as conn:
         for n in range(DESTINATIONS):
@@ -153,7 +152,7 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
 
 async def publish(settings: Settings, accounts: Sequence[UUID], count: int) -> None:
     """Replace all events by `count` new ones, which the accounts share evenly."""
-    database = Database(conninfo_of(settings), settings)
+    database = Database(settings.conninfo, settings)
     await database.open()
     async with database.transaction() as conn:
         await conn.execute(EMPTY)
@@ -168,7 +167,7 @@ async def publish(settings: Settings, accounts: Sequence[UUID], count: int) -> N
 
 async def publish_steadily(settings: Settings, accounts: Sequence[UUID], *, rate: float, seconds: float) -> None:
     """Publish events at a steady rate."""
-    database = Database(conninfo_of(settings), settings)
+    database = Database(settings.conninfo, settings)
     await database.open()
     began, sent = time.perf_counter(), 0
     while time.perf_counter() - began < seconds:
@@ -194,7 +193,7 @@ class Fixtures:
     def start(self, name: str, count: int) -> subprocess.Popen[str]:
         """Start a contender; it prints how many seconds it takes."""
         command = [sys.executable, "-m", "bench.deliveries", "--as", name, "--port", str(self.port)]
-        command += ["--conninfo", conninfo_of(self.settings), "--data-dir", str(self.settings.data_dir)]
+        command += ["--conninfo", self.settings.conninfo, "--data-dir", str(self.settings.data_dir)]
         command += ["--events", str(count), *([] if self.core is None else ["--core", str(self.core)])]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -208,7 +207,7 @@ class Fixtures:
         """Return the median and 99th percentile from event to first attempt, at a steady rate."""
         asyncio.run(publish(self.settings, self.accounts, 1))
         process = self.start("service", 10**9)  # more than are published: it runs until it is terminated
-        with psycopg.connect(conninfo_of(self.settings), autocommit=True) as conn:
+        with psycopg.connect(self.settings.conninfo, autocommit=True) as conn:
             while conn.execute(DELIVERED).fetchone() != (1,):
                 time.sleep(0.1)
         asyncio.run(publish(self.settings, self.accounts, 0))
@@ -216,7 +215,7 @@ class Fixtures:
         time.sleep(2)
         process.terminate()
         process.wait()
-        with psycopg.connect(conninfo_of(self.settings)) as conn:
+        with psycopg.connect(self.settings.conninfo) as conn:
             row = conn.execute(DELAYS).fetchone()
         assert row is not None
         return row[0][0], row[0][1]

@@ -176,10 +176,7 @@ def settle() -> None:
 async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     """Open and close the resources that requests share."""
     settings: Settings = api.state.settings
-    if settings.database_url is None:
-        raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
-    timeout_s = settings.database_answer_timeout_s
-    database = Database(settings.database_url.get_secret_value(), settings, response_timeout_s=timeout_s)
+    database = Database(settings.conninfo, settings, response_timeout_s=settings.database_answer_timeout_s)
     keyring = secret_keys.keyring_of(settings)
     outbound = Outbound(settings)
     tokens = TokenAuthenticator(database, keyring=keyring, settings=settings, outbound=outbound)

@@ -29,9 +29,7 @@ async def main(settings: Settings) -> None:
 
     The process exits STOP_TIMEOUT_S after the signal, whatever still runs in it.
     """
-    if settings.database_url is None:
-        raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
-    database = Database(settings.database_url.get_secret_value(), settings)
+    database = Database(settings.conninfo, settings)
     await database.open()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()

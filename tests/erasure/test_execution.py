@@ -16,6 +16,7 @@ from psycopg import sql
 
 from builders.erasure import execution
 from builders.erasure.errors import AccountUnsettled
+from builders.erasure.records import LIST
 from builders.identity import accounts
 from builders.identity.records import ERASED, Preset
 from builders.kit.db import account_tables
@@ -305,7 +306,7 @@ async def test_a_second_run_does_nothing(alice: Person) -> None:
 
 async def test_the_list_names_the_account_and_no_address(alice: Person, settings: Settings) -> None:
     await erase(alice)
-    last = (settings.data_dir / execution.LIST).read_text().splitlines()[-1]
+    last = (settings.data_dir / LIST).read_text().splitlines()[-1]
 
     assert UUID(last.split()[0]) == alice.account.id
     assert "@" not in last

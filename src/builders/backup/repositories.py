@@ -6,7 +6,7 @@ the segments of its log. `backup.json` comes last: without it a backup was not c
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,8 +17,9 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, S3Store
 from pydantic import TypeAdapter, ValidationError
 
+from builders.backup import seals
 from builders.backup.records import Backup, Part
-from builders.backup.seals import CHUNK, Parts
+from builders.backup.seals import CHUNK, Parts, Reader
 from builders.kit.process.settings import Settings
 
 FILE = "backup.json"
@@ -60,11 +61,11 @@ class Repository:
         """The folder; None for a bucket."""
         return self._place if isinstance(self._place, Path) else None
 
-    def save(self, path: str, work: Callable[[Callable[[bytes], object]], tuple[int, str]]) -> Part:
-        """Write a file by a function of its writer, which returns the size and the digest."""
+    def seal(self, path: str, source: Reader, *, public_key: str) -> Part:
+        """Write a stream to a file, compressed and sealed."""
         with self._used() as store:
             file = obstore.open_writer(store, path, buffer_size=PART_BYTES, max_concurrency=2)
-            size, digest = work(file.write)
+            size, digest = seals.seal(source, file.write, public_key=public_key)
             file.close()
             self._flush(path)
         return Part(size=size, sha256=digest)

@@ -64,8 +64,8 @@ def _compress(source: Reader) -> Iterator[bytes]:
 class _Writer:
     """Passes what is written on."""
 
-    def __init__(self, write: Callable[[bytes], object], end: Callable[[], object] = lambda: None) -> None:
-        self._write, self.end = write, end
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
 
     def write(self, part: bytes) -> int:
         """Pass a part on."""
@@ -73,7 +73,7 @@ class _Writer:
         return len(part)
 
     def flush(self) -> None:
-        """Do nothing: the end is told apart."""
+        """Do nothing: the end of the stream follows."""
 
 
 def seal(source: Reader, write: Callable[[bytes], object], *, public_key: str) -> tuple[int, str]:

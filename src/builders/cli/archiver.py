@@ -15,7 +15,7 @@ from builders.backup.repositories import Repository
 from builders.cli.embedded import backups, copies
 from builders.cli.embedded.backups import PUBLIC
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.cli.session import CannotStart, CommandFailed, alone, connected, conninfo_of, fail, failing
+from builders.cli.session import CannotStart, CommandFailed, alone, connected, fail, failing
 from builders.kit.process import log, supervision
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -54,7 +54,7 @@ async def _create(settings: Settings, repository: Repository, public_key: str, *
     """Make a backup of the running database. Raise CommandFailed while another process makes one."""
     with alone(settings.model_copy(update={"database_url": None}), "backup create"):
         return await backups.create(
-            conninfo_of(settings),
+            settings.conninfo,
             data_dir=settings.data_dir,
             repository=repository,
             public_key=public_key,
@@ -85,7 +85,7 @@ class Archiver:
             AGE.set((clock.now() - self._newest.made_at).total_seconds())
 
     async def _advance(self) -> None:
-        async with await psycopg.AsyncConnection.connect(conninfo_of(self._settings), autocommit=True) as conn:
+        async with await psycopg.AsyncConnection.connect(self._settings.conninfo, autocommit=True) as conn:
             if await archive.keep(conn):
                 self._is_known = False  # also if the repository is away now
             await archive.advance(

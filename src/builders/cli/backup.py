@@ -28,6 +28,7 @@ from builders.cli.session import (
     read_settings,
 )
 from builders.erasure import execution
+from builders.erasure.records import LIST
 from builders.kit.db import known_keys
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process import supervision
@@ -254,9 +255,7 @@ def _save_keys(settings: Settings, path: Path, public: str, repository: Reposito
     ring = read_keyring(settings)
     given = [each.get_secret_value() for each in settings.secret_keys]
     text = "\n".join(given) if given else (settings.data_dir / SECRET_KEYS).read_text()
-    repositories.in_folder(path.parent, creates=True).save(
-        path.name, lambda write: seals.seal(io.BytesIO(text.encode()), write, public_key=public)
-    )
+    repositories.in_folder(path.parent, creates=True).seal(path.name, io.BytesIO(text.encode()), public_key=public)
     with connected(settings, migrated=False) as ready:
         on_database(ready, partial(known_keys.note_saved, keyring=ring))
 
@@ -313,7 +312,7 @@ def _list_later(settings: Settings, chosen: Chosen) -> Sequence[Later]:
 def _restore(settings: Settings, chosen: Chosen, settle: Settle) -> Sequence[str]:
     """Restore a backup beside the place of the database, end what could be revoked, and use it."""
     with backups.recovered(settings.data_dir, chosen) as found:
-        erased = repositories.merge_erasures(chosen.repository, settings.data_dir / execution.LIST)
+        erased = repositories.merge_erasures(chosen.repository, settings.data_dir / LIST)
         lines = asyncio.run(_settle(found.conninfo, settings, settle, list(erased.values())))
         found.use()
     _write_public(settings, seals.public_of(chosen.private_key))

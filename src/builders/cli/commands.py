@@ -19,7 +19,7 @@ import click
 from pydantic_core import to_json
 
 from builders.cli.address import with_address
-from builders.cli.session import NEXT_COMMANDS, CommandFailed, connected, conninfo_of, fail, read_settings
+from builders.cli.session import NEXT_COMMANDS, CommandFailed, connected, fail, read_settings
 from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid, Problem
@@ -141,7 +141,7 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
     """Run a command on the database; end it with a message when the service refuses."""
 
     async def inside(settings: Settings) -> T:
-        async with Database(conninfo_of(settings), settings) as database:
+        async with Database(settings.conninfo, settings) as database:
             return await work(database, settings)
 
     try:

@@ -24,7 +24,6 @@ from builders.cli.session import (
     CannotStart,
     alone,
     connected,
-    conninfo_of,
     fail,
     note,
     on_database,
@@ -216,7 +215,7 @@ def _load_demo(environment: Mapping[str, str]) -> str:
 def _environment(settings: Settings, *, is_embedded: bool) -> Mapping[str, str]:
     """Return the settings that children inherit; they read the others from the environment and from files."""
     return {
-        **({"BUILDERS_DATABASE_URL": conninfo_of(settings)} if is_embedded else {}),
+        **({"BUILDERS_DATABASE_URL": settings.conninfo} if is_embedded else {}),
         "BUILDERS_DATA_DIR": str(settings.data_dir),
         "BUILDERS_HOST": settings.host,
         "BUILDERS_PORT": str(settings.port),

@@ -101,12 +101,6 @@ def read_settings(**overrides: object) -> Settings:
     return settings.model_copy(update={"data_dir": settings.data_dir.absolute()})
 
 
-def conninfo_of(settings: Settings) -> str:
-    """Return the connection string of connected settings, which a pooler can be behind."""
-    assert settings.database_url is not None  # noqa: S101 - connected settings have one
-    return settings.database_url.get_secret_value()
-
-
 @contextmanager
 def connected(settings: Settings, *, migrated: bool = True, watched: bool = False) -> Iterator[Settings]:
     """Return settings with a running database: the configured one, or the embedded one until its last use.
@@ -230,7 +224,7 @@ def require_rights(settings: Settings, *processes: str) -> None:
 
 def on_database(settings: Settings, work: Callable[[str], T]) -> T:
     """Return the result of a function of the conninfo; end the command with a message when it fails."""
-    conninfo = conninfo_of(settings) if settings.session_url is None else settings.session_url.get_secret_value()
+    conninfo = settings.conninfo if settings.session_url is None else settings.session_url.get_secret_value()
     try:
         return work(conninfo)
     except (

@@ -16,7 +16,7 @@ import psycopg
 from builders import worker
 from builders.cli.address import with_address
 from builders.cli.commands import json_option, show, table
-from builders.cli.session import connected, conninfo_of, fail, read_settings
+from builders.cli.session import connected, fail, read_settings
 from builders.identity import accounts
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -51,7 +51,7 @@ def top(*, as_json: bool, once: bool) -> None:
 
 
 async def _watch(settings: Settings, *, as_json: bool, once: bool) -> None:
-    async with Database(conninfo_of(settings), settings) as database:
+    async with Database(settings.conninfo, settings) as database:
         before, measured_at = activity.read(settings.data_dir), float("-inf")
         is_measured = False
         while True:
@@ -131,16 +131,23 @@ def _quantile_ms(classes: Mapping[int, int], share: float) -> float | None:
     return None
 
 
-def _shown(works: Iterable[Facts], **more: Any) -> Facts:
+def _rates_of(works: Sequence[Facts]) -> Facts:
+    """Return the sum of works, for each second."""
+    members = (("all", "number"), ("refused", "refused"), ("failed", "failed"), ("busy_s", "busy_s"))
+    return {f"{name}_per_s": round(sum(each[member] for each in works), 3) for name, member in members}
+
+
+def _shown(works: Sequence[Facts], **more: Any) -> Facts:
     """Return the sum of works, with their quantiles."""
-    works, classes = list(works), Counter[int]()
+    classes = Counter[int]()
     for each in works:
         classes.update(each["classes"])
-    numbers = {
-        f"{name}_per_s": round(sum(each[member] for each in works), 3)
-        for name, member in (("all", "number"), ("refused", "refused"), ("failed", "failed"), ("busy_s", "busy_s"))
+    return {
+        **more,
+        **_rates_of(works),
+        "p50_ms": _quantile_ms(classes, 0.5),
+        "p95_ms": _quantile_ms(classes, 0.95),
     }
-    return {**more, **numbers, "p50_ms": _quantile_ms(classes, 0.5), "p95_ms": _quantile_ms(classes, 0.95)}
 
 
 def _facts(rates: _Rates, settings: Settings, *, is_measured: bool) -> Facts:
@@ -171,10 +178,7 @@ def _facts(rates: _Rates, settings: Settings, *, is_measured: bool) -> Facts:
             for kind in ("request", "job")
             for each in works[kind][:ROWS]
         ],
-        "accounts": [
-            {name: value for name, value in _shown([each], id=each["id"]).items() if not name.startswith("p")}
-            for each in rates.works("accounts")[:ROWS]
-        ],
+        "accounts": [{"id": each["id"], **_rates_of([each])} for each in rates.works("accounts")[:ROWS]],
     }
 
 

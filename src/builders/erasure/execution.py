@@ -15,6 +15,7 @@ from uuid import UUID
 from builders.aliases import claims, confirmations
 from builders.domains import dkim_keys
 from builders.erasure import settlement, store
+from builders.erasure.records import LIST
 from builders.identity import accounts
 from builders.identity.oauth import suspensions as credentials
 from builders.identity.records import ERASED, Account
@@ -37,7 +38,6 @@ INVOICES = frozenset(
     f"invoices_{each}" for each in ("credit", "invoices", "line_credits", "lines", "numbers", "payments")
 )
 LAST = "kit_suspensions"  # refuses the credentials until the end
-LIST = "erasures.txt"  # in the data folder: the id of an account and a time in each line, no address
 _Work = Callable[[Conn], Awaitable[int]]  # a batch; returns the number of rows
 _log = log.get_logger()
 

@@ -14,6 +14,7 @@ WAIT = timedelta(days=14)
 REMIND_AFTER, REMIND_BEFORE = timedelta(days=7), timedelta(days=1)
 KNOWN_FOR = timedelta(days=30)  # how long a former address gets the emails
 UNCONFIRMED_FOR = timedelta(hours=24)
+LIST = "erasures.txt"  # in the data folder: the id of an account and a time in each line, no address
 LAST_EMAIL = 3  # at once, after REMIND_AFTER, REMIND_BEFORE the end
 
 

@@ -133,9 +133,7 @@ class Handler:
 
 async def main(settings: Settings, listener: socket.socket) -> None:
     """Pass the messages of the mail server on until SIGTERM; then end those in hand."""
-    if settings.database_url is None:
-        raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
-    database = Database(settings.database_url.get_secret_value(), settings)
+    database = Database(settings.conninfo, settings)
     await database.open()
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -120,10 +120,10 @@ def _waits(chunk: Chunk, place: int, entry: Entry) -> bool:
 
 async def main(settings: Settings) -> None:
     """Read the log until SIGTERM."""
-    if settings.database_url is None or settings.mail_log is None:
-        raise RuntimeError("Set BUILDERS_MAIL_LOG and BUILDERS_DATABASE_URL, or start with `builders serve`.")
+    if settings.mail_log is None:
+        raise RuntimeError("Set BUILDERS_MAIL_LOG.")
     few = settings.model_copy(update={"pool_size": demand.MAIL_LOG})
-    database = Database(settings.database_url.get_secret_value(), few)
+    database = Database(settings.conninfo, few)
     await database.open()
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

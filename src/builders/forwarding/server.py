@@ -176,10 +176,9 @@ async def _measure(label: str, asked: Awaitable[str], *, otherwise: str) -> str:
 
 async def main(settings: Settings, listener: socket.socket) -> None:
     """Answer the mail server until SIGTERM. Raise RoleUnusable."""
-    if settings.database_url is None:
-        raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
     # Past a pooler: its sessions have a role, and plans that are kept.
-    conninfo = (settings.session_url or settings.database_url).get_secret_value()
+    direct = settings.database_direct_url
+    conninfo = settings.conninfo if direct is None else direct.get_secret_value()
     own = {"statement_timeout_s": ANSWER_S, "pool_timeout_s": ANSWER_S, "database_pooled": False}
     database = Database(conninfo, settings.model_copy(update=own), response_timeout_s=ANSWER_S, role=role.NAME)
     stopping = asyncio.Event()

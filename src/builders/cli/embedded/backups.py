@@ -4,7 +4,7 @@ import asyncio
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from builders.cli.embedded.locks import exclusive
 from builders.cli.embedded.server import DATABASE, Cluster
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.cli.embedded.upgrade import Place
-from builders.erasure import execution
+from builders.erasure.records import LIST
 from builders.kit.process import activity
 from builders.kit.process.secret_keys import FILE as SECRET_KEYS
 from builders.kit.process.version import VERSION
@@ -30,7 +30,7 @@ BASE, FILES, PASSWORD = "base.tar.gz.age", "files.tar.gz.age", "password"
 DRILL = "drill-"  # begins the name of a folder of a drill
 # What is in the data folder and in no backup: the database is one by itself, keys are apart, mail is sent, and
 # sockets come and go.
-OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, execution.LIST, DRILL, activity.FOLDER)
+OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, LIST, DRILL, activity.FOLDER)
 KEPT = timedelta(days=35)
 RECOVERY_TIMEOUT_S = 24 * 3600
 # The log is in its folder: nothing is fetched. A restored database continues in a timeline of its own.
@@ -49,6 +49,11 @@ class Chosen:
     backup: Backup
     private_key: str
     to: datetime | None = None  # None: all of the log
+
+    def unseal(self, path: str, write: Callable[[bytes], object]) -> None:
+        """Write the content of a file of the repository. Raise Unreadable and OSError."""
+        with self.repository.opened(path) as sealed:
+            seals.unseal(sealed, write, private_key=self.private_key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +91,17 @@ async def create(
         # Another process can wait for the parts, which take long.
         parts = await asyncio.to_thread(_save_parts, data_dir, repository, made, public_key)
     made = replace(made, parts=parts)
-    await asyncio.to_thread(repositories.merge_erasures, repository, data_dir / execution.LIST)
+    await asyncio.to_thread(repositories.merge_erasures, repository, data_dir / LIST)
     await asyncio.to_thread(repositories.record, repository, made)
     return made
 
 
 def _save_parts(data_dir: Path, repository: Repository, made: Backup, public_key: str) -> Mapping[str, Part]:
     with copies.base_backup(data_dir) as source:
-        base = repository.save(path_of(made, BASE), lambda write: seals.seal(source, write, public_key=public_key))
+        base = repository.seal(path_of(made, BASE), source, public_key=public_key)
     with tempfile.TemporaryFile(dir=data_dir) as packed:
         _pack(data_dir, packed)
-        files = repository.save(
-            path_of(made, FILES), lambda write: seals.seal(packed, write, public_key=public_key)
-        )
+        files = repository.seal(path_of(made, FILES), packed, public_key=public_key)
     return {BASE: base, FILES: files}
 
 
@@ -140,8 +143,8 @@ def recovered(data_dir: Path, chosen: Chosen) -> Iterator[Recovered]:
     with upgrade.opened(data_dir) as place:
         if place.directory.cluster.exists():
             raise EmbeddedServerError(f"{place.directory.cluster} exists. Move it away, or choose another folder.")
-        with copies.unpacking(place) as (stream, staging), _part(chosen, BASE) as sealed:
-            seals.unseal(sealed, stream.write, private_key=chosen.private_key)
+        with copies.unpacking(place) as (stream, staging):
+            chosen.unseal(path_of(chosen.backup, BASE), stream.write)
         place.user.shell('cat >"$1"', staging.password, text=_unpack_files(data_dir, chosen))
         further, is_whole = _unpack_log(place, staging, chosen)
         copies.reserve_timelines(place, staging, _list_later_timelines(chosen))
@@ -163,9 +166,8 @@ def _unpack_log(place: Place, staging: DatabaseDirectory, chosen: Chosen) -> tup
     segments = archive.list_segments(chosen.repository, chosen.backup)
     further = archive.list_further(segments, chosen.backup)
     for name in further:
-        opened = chosen.repository.opened(segments[name].path)
-        with opened as sealed, copies.writing(place, staging, name) as file:
-            seals.unseal(sealed, file.write, private_key=chosen.private_key)
+        with copies.writing(place, staging, name) as file:
+            chosen.unseal(segments[name].path, file.write)
     return len(further), max(segments, default="") <= (further[-1] if further else chosen.backup.log_from)
 
 
@@ -199,15 +201,10 @@ def _list_later_timelines(chosen: Chosen) -> Sequence[int]:
     return sorted(each for each in found if each > chosen.backup.timeline)
 
 
-def _part(chosen: Chosen, name: str) -> AbstractContextManager[seals.Reader]:
-    return chosen.repository.opened(path_of(chosen.backup, name))
-
-
 def _unpack_files(data_dir: Path, chosen: Chosen) -> str:
     """Put the files into the data folder; return the password of the database."""
     with tempfile.TemporaryFile(dir=data_dir) as packed:
-        with _part(chosen, FILES) as sealed:
-            seals.unseal(sealed, packed.write, private_key=chosen.private_key)
+        chosen.unseal(path_of(chosen.backup, FILES), packed.write)
         packed.seek(0)
         with tarfile.open(fileobj=packed) as tar:
             password = tar.extractfile(PASSWORD)
@@ -242,8 +239,7 @@ def open_all(chosen: Chosen) -> Sequence[str]:
     errors = []
     for path in paths:
         try:
-            with chosen.repository.opened(path) as sealed:
-                seals.unseal(sealed, lambda _: None, private_key=chosen.private_key)
+            chosen.unseal(path, lambda _: None)
         except (seals.Unreadable, FileNotFoundError) as error:
             errors.append(f"{path}: {error}")
     return errors

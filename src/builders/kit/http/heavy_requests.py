@@ -167,14 +167,11 @@ class HeavyLoop:
         loop.close()
 
     async def _open(self) -> None:
-        url = self._settings.database_url
-        if url is None:
-            raise RuntimeError("No database: set BUILDERS_DATABASE_URL.")
         size = min(demand.HEAVY, self._settings.pool_size)
         update = {"pool_size": size, "pool_timeout_s": POOL_TIMEOUT_S}
         settings = self._settings.model_copy(update=update)
         within_s = settings.database_answer_timeout_s
-        self._database = Database(url.get_secret_value(), settings, response_timeout_s=within_s)
+        self._database = Database(settings.conninfo, settings, response_timeout_s=within_s)
         self._outbound = await self._stack.enter_async_context(Outbound(settings))
         self._stack.push_async_callback(self._database.close)
         await self._database.open()

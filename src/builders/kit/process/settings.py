@@ -468,6 +468,13 @@ class Settings(BaseSettings):
         return (self.base_url or f"http://{host}:{self.port}").rstrip("/")
 
     @property
+    def conninfo(self) -> str:
+        """Return the connection string of the database, which a pooler can be behind. Raise RuntimeError."""
+        if self.database_url is None:
+            raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
+        return self.database_url.get_secret_value()
+
+    @property
     def session_url(self) -> SecretStr | None:
         """Return the URL for what needs a session of its own: LISTEN, migrations, session locks."""
         return self.database_direct_url or self.database_url
