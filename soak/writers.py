@@ -5,8 +5,9 @@ time want the same name, which has one owner and one line of an invoice.
 """
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,6 +40,7 @@ CLAIMED = """
     FROM (SELECT id, local_part || '@' || domain AS address FROM aliases WHERE local_part LIKE %(run)s) AS claimed
     LEFT JOIN created USING (address) LEFT JOIN charged USING (address)
 """
+LEADS = "SELECT email FROM leads_requests WHERE email LIKE %(run)s"
 GAPS = """
     SELECT series, count(*), max(place)
     FROM (SELECT left(number, -6) AS series, right(number, 6)::int AS place FROM invoices_invoices) AS numbered
@@ -55,6 +57,14 @@ class Answer:
     answered_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An acknowledged claim of a name, by the clock of this process."""
+
+    id: str
+    answered_at: float
+
+
 @dataclass(slots=True)
 class History:
     """What was acknowledged, and when the database accepted writes again after each kill."""
@@ -62,11 +72,20 @@ class History:
     run: str = field(default_factory=lambda: ids.new().hex)  # begins the names of its rows
     local_parts: str = field(default_factory=lambda: f"h{ids.new().hex[-10:]}-")  # begins the names that it claims
     answers: list[Answer] = field(default_factory=list)
-    leads: list[str] = field(default_factory=list)  # addresses of acknowledged leads
-    claims: dict[str, str] = field(default_factory=dict)  # acknowledged names: address -> id
+    leads: dict[str, float] = field(default_factory=dict)  # addresses of acknowledged leads -> when
+    claims: dict[str, Claim] = field(default_factory=dict)  # acknowledged names by address
     unread: list[str] = field(default_factory=list)  # acknowledged, and not found by a read after that
     outages: list[tuple[float, float]] = field(default_factory=list)  # killed, accepted writes
     stopping: bool = False
+    is_cut: bool = False  # the service is gone for good: running requests are given up
+
+    def list_acknowledged(self, *, until: float = math.inf) -> list[str]:
+        """Return the names, events, leads and claims that were acknowledged until a moment."""
+        return [
+            *(each.name for each in self.answers if each.answered_at <= until),
+            *(address for address, answered_at in self.leads.items() if answered_at <= until),
+            *(address for address, each in self.claims.items() if each.answered_at <= until),
+        ]
 
     def longest_retry_s(self) -> float:
         """Return the longest time from the acceptance of writes to the answer of a request that was running.
@@ -99,7 +118,7 @@ async def write(api: httpx.AsyncClient, history: History, *, writer: int, own: S
         address = f"{history.run}-lead-{writer}-{count}@soak.example"
         asked = await _repeat(partial(api.post, "/v1/leads", json={"email": address}))
         assert asked.is_success, f"/v1/leads: {asked.status_code} {asked.text}"
-        history.leads.append(address)
+        history.leads[address] = time.monotonic()
         await asyncio.sleep(PAUSE_S)
 
 
@@ -120,7 +139,7 @@ async def claim(api: httpx.AsyncClient, history: History, *, writer: int, secret
             await asyncio.sleep(RETRY_S)
             promoted = await _repeat(partial(send, PROMOTE, json=request))
         if promoted.is_success and promoted.json()["status"] == "succeeded":
-            history.claims[address] = promoted.json()["steps"][0]["resource_id"]
+            history.claims[address] = Claim(promoted.json()["steps"][0]["resource_id"], time.monotonic())
         elif (
             promoted.status_code != httpx.codes.CONFLICT
         ):  # the plan was made before the other client had the name
@@ -169,21 +188,65 @@ async def writing(
         running = [asyncio.create_task(each) for each in clients]
         yield
         history.stopping = True
-        await asyncio.gather(*running)
+        if history.is_cut:
+            for each in running:
+                each.cancel()
+        for ended in await asyncio.gather(*running, return_exceptions=history.is_cut):
+            if isinstance(ended, Exception):  # of before the end; what is canceled has none
+                raise ended
 
 
-def find_errors(conninfo: str, history: History) -> list[str]:
-    """Return what is lost, there twice, charged twice or was not found by a read, and gaps between invoices."""
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a database has of a history."""
+
+    rows: Mapping[str, int]  # projects and events
+    leads: AbstractSet[str]
+    claims: Mapping[str, tuple[str, int, int]]  # id, owners that the name had, lines of invoices
+    gaps: Sequence[object]  # between invoices
+
+    @property
+    def names(self) -> AbstractSet[str]:
+        """Return all that is there."""
+        return self.rows.keys() | self.leads | self.claims.keys()
+
+
+def read_stored(conninfo: str, history: History) -> Stored:
+    """Return what the database has of a history."""
     with psycopg.connect(conninfo) as conn:
-        stored: dict[str, int] = dict(conn.execute(COUNT, {"run": f"{history.run}-%"}).fetchall())
-        claimed = {row[0]: row[1:] for row in conn.execute(CLAIMED, {"run": f"{history.local_parts}%"}).fetchall()}
-        gaps = conn.execute(GAPS).fetchall()
-    lost = [f"lost: {each.name}" for each in history.answers if each.name not in stored]
-    doubled = [f"there {count} times: {name}" for name, count in stored.items() if count != 1]
+        rows = conn.execute(COUNT, {"run": f"{history.run}-%"}).fetchall()
+        leads = conn.execute(LEADS, {"run": f"{history.run}-%"}).fetchall()
+        claims = conn.execute(CLAIMED, {"run": f"{history.local_parts}%"}).fetchall()
+        return Stored(
+            rows=dict(rows),
+            leads={email for (email,) in leads},
+            claims={address: (found, owners, lines) for address, found, owners, lines in claims},
+            gaps=conn.execute(GAPS).fetchall(),
+        )
+
+
+def find_lost(stored: Stored, history: History, *, until: float = math.inf) -> list[str]:
+    """Return what was acknowledged until a moment and is not there."""
+    return [each for each in history.list_acknowledged(until=until) if each not in stored.names]
+
+
+def find_errors(conninfo: str, history: History, *, until: float = math.inf) -> list[str]:
+    """Return what is lost, there twice, charged twice or was not found by a read, and gaps between invoices.
+
+    What was acknowledged after `until` may be lost.
+    """
+    stored = read_stored(conninfo, history)
+    lost = [f"lost: {each}" for each in find_lost(stored, history, until=until)]
+    doubled = [f"there {count} times: {name}" for name, count in stored.rows.items() if count != 1]
     wrong = [
         f"claimed as {history.claims.get(address)}: {address} {row}"
-        for address in history.claims.keys() | claimed.keys()
-        if (row := claimed.get(address)) is None or row != (history.claims.get(address), 1, 1)
+        for address, row in stored.claims.items()
+        if row[1:] != (1, 1) or not _is_told(history.claims.get(address), row[0], history)
     ]
     unread = [f"not found: {name}" for name in history.unread]
-    return [*lost, *doubled, *unread, *wrong, *(f"numbers of invoices with a gap: {each}" for each in gaps)]
+    return [*lost, *doubled, *unread, *wrong, *(f"numbers of invoices with a gap: {each}" for each in stored.gaps)]
+
+
+def _is_told(told: Claim | None, stored_id: str, history: History) -> bool:
+    """Return whether a client knows a stored claim, or had no answer when the service went."""
+    return history.is_cut if told is None else told.id == stored_id
