@@ -49,9 +49,7 @@ class Saved:
 
     def copy(self, folder: Path, name: str) -> Machine:
         """Return an empty data folder with a copy of the backups."""
-        copy = Machine(folder / name, folder / f"{name}-backups")
-        shutil.copytree(self.machine.to, copy.to)
-        return copy
+        return beside(self.machine, folder, name)
 
     def segments(self, machine: Machine) -> list[Path]:
         """Return the archived log, in order."""
@@ -133,6 +131,41 @@ def test_two_restores_of_a_backup_have_timelines_of_their_own(
     [made], first = saved.machine.read("backup", "list"), to_the_row[0]
     restore(Machine(folder / "second", first.to), saved, made["id"])
     assert [each["timeline"] for each in first.read("backup", "list")] == [3, 2, 1]
+
+
+@pytest.fixture(scope="module")
+def restored(saved: Saved, folder: Path) -> Machine:
+    """Return a machine whose database was restored, and has a backup of its own."""
+    machine = saved.copy(folder, "restored-first")
+    restore(machine, saved)
+    return machine
+
+
+def beside(machine: Machine, folder: Path, name: str) -> Machine:
+    """Return an empty data folder with a copy of the backups of a machine."""
+    copy = Machine(folder / name, folder / f"{name}-backups")
+    shutil.copytree(machine.to, copy.to)
+    return copy
+
+
+def test_the_database_of_a_restore_is_restored_again(restored: Machine, saved: Saved, folder: Path) -> None:
+    machine = beside(restored, folder, "restored-again")
+    newest, former = machine.read("backup", "list")
+    said = json.loads(json.dumps(restore(machine, saved)))
+    assert (said["backup"], newest["timeline"], former["timeline"]) == (newest["id"], 2, 1)
+
+
+def test_a_backup_is_to_be_named_if_the_former_service_went_on(
+    restored: Machine, saved: Saved, folder: Path
+) -> None:
+    machine = beside(restored, folder, "restored-beside")
+    later = (datetime.now(UTC) + timedelta(hours=1)).timestamp()
+    os.utime(saved.segments(machine)[-1], (later, later))
+
+    done = machine.run("backup", "restore", key=saved.private)
+
+    named = [each["id"] in done.stderr for each in machine.read("backup", "list")]
+    assert (done.exit_code, "Name the backup to restore" in done.stderr, named) == (1, True, [True, True])
 
 
 def test_the_log_of_a_backup_is_as_recorded(saved: Saved) -> None:

@@ -122,6 +122,22 @@ def list_further(segments: Mapping[str, Segment], backup: Backup) -> Sequence[st
     return names
 
 
+def find_rivals(repository: Repository, found: Sequence[Backup]) -> Mapping[str, datetime]:
+    """Return the ends of the logs by backup if another one than that of the newest backup went on after it.
+
+    Then two services archive at the same time, such as one that runs and one that was restored beside it.
+    """
+    newest_of = {home_of(each): each for each in reversed(found)}
+    ends = {
+        each.id: max(
+            (segment.written_at for segment in list_segments(repository, each).values()), default=each.made_at
+        )
+        for each in newest_of.values()
+    }
+    goes_on = any(end > found[0].made_at for name, end in ends.items() if name != found[0].id)
+    return ends if goes_on else {}
+
+
 def verify(repository: Repository, backup: Backup, *, after: datetime) -> Sequence[str]:
     """Return what is wrong with the log of a backup: changed, missing between others, or not continued `after`."""
     segments = list_segments(repository, backup)

@@ -175,6 +175,8 @@ def restore(
     settings = _read_embedded()
     chosen = _choose(settings, backup_id, moment, key_fd)
     with failing(*FAILURES, says="Nothing was restored: "):
+        if backup_id is None:
+            _require_one_log(chosen)
         if last_invoice is not None:
             restores.read_number(last_invoice)
         if secret_keys is not None:
@@ -293,6 +295,18 @@ def _choose(settings: Settings, backup_id: str | None, moment: str | None, key_f
     if not chosen:
         fail(f"There is no such backup in {repository.name}. List them: `builders backup list`.")
     return Chosen(repository=repository, backup=chosen[0], private_key=private, to=to)
+
+
+def _require_one_log(chosen: Chosen) -> None:
+    """End the command if the newest backup may be of another service than the one that is to be restored."""
+    found = [
+        each
+        for each in repositories.list_backups(chosen.repository)
+        if chosen.to is None or each.made_at <= chosen.to
+    ]
+    if rivals := archive.find_rivals(chosen.repository, found):
+        ends = (f"{name} has log until {end:%Y-%m-%dT%H:%M:%SZ}" for name, end in sorted(rivals.items()))
+        fail(f"Several services archived at the same time. Name the backup to restore: {'; '.join(ends)}.")
 
 
 def _list_later(settings: Settings, chosen: Chosen) -> Sequence[Later]:
