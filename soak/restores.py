@@ -12,21 +12,24 @@ accepted. Another one is restored to the moment before the mistake.
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psycopg
@@ -42,7 +45,6 @@ from soak.faults import MailServer
 from soak.replicas import free_port, kill_all, kill_server
 from soak.restarts import Machine as Service
 from soak.writers import WRITERS, History, find_errors, find_lost, read_stored, writing
-from tests.cli.archives import Machine as Commands
 
 KINDS = ("at-once", "archived")
 LOSS_S = 10  # the least that BUILDERS_BACKUP_LOSS_S may be
@@ -142,6 +144,23 @@ class Mails(MailServer):
         return await super().handle_DATA(server, session, envelope)
 
 
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The command line of a machine, each command in a process of its own."""
+
+    environment: Mapping[str, str]
+
+    def read(self, *words: str, key: str | None = None) -> Any:
+        """Return what a command says in JSON; `key` is the private key of the backups."""
+        given = [*words, "--json", *([] if key is None else ["--key-fd", "0"])]
+        command = [sys.executable, "-P", "-m", "builders", *given]
+        done = subprocess.run(
+            command, env=self.environment, input=key or "", text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+        return json.loads(done.stdout)
+
+
 @dataclass(slots=True)
 class Machine:
     """A data folder, its commands and its service."""
@@ -182,12 +201,12 @@ class Setup:
 
     def machine(self, name: str) -> Machine:
         """Return a machine with an empty data folder."""
-        data, backups = self.folder / name, self.folder / "backups"
+        data = self.folder / name
         data.mkdir(mode=0o711)
         environment = {
             **os.environ,
             "BUILDERS_DATA_DIR": str(data),
-            "BUILDERS_BACKUP_TO": str(backups),
+            "BUILDERS_BACKUP_TO": str(self.folder / "backups"),
             "BUILDERS_BACKUP_LOSS_S": str(LOSS_S),
             "BUILDERS_OUTBOUND_ALLOW": f"127.0.0.1:{self.outside.port}",
             "BUILDERS_SMTP_URL": f"smtp://127.0.0.1:{self.outside.mails.port}?starttls=never",
@@ -196,7 +215,7 @@ class Setup:
             "BUILDERS_LOG_LEVEL": "info",
         }
         service = Service(free_port(), [], environment, self.folder / f"{name}.log")
-        return Machine(data, Commands(data, backups), service)
+        return Machine(data, Commands(environment), service)
 
 
 @dataclass(slots=True, kw_only=True)
