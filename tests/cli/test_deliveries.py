@@ -1,4 +1,5 @@
 import json
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,15 @@ ATTEMPT = """
     INSERT INTO webhooks_attempts
         (account_id, delivery_id, created_at, destination_id, n, duration_ms, status, error, excerpt)
     VALUES (%s, %s, now(), %s, 10, 81, 503, 'http_status', E'no\\u009b[31m')
+"""
+
+LONG_AGO = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
+EVENT = """
+    WITH event AS (
+        INSERT INTO kit_outbox (id, created_at, account_id, name, version, data)
+        VALUES (%(id)s, %(at)s, %(account_id)s, 'test.happened', 1, '{}')
+    )
+    INSERT INTO kit_outbox_pending (id, account_id, created_at) VALUES (%(id)s, %(account_id)s, %(at)s)
 """
 
 
@@ -90,10 +100,33 @@ def test_a_delivery_of_another_account_is_not_found(builders: Cli, failed: UUID)
     assert result.exit_code == 1
 
 
+def test_the_oldest_undelivered_event_is_named(builders: Cli, account: str, conninfo: str) -> None:
+    event, place = ids.lowest(LONG_AGO), "{} of {} ({}), since 2001-02-03T04:05:06Z"
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        owner = (conn.execute(FIND, [account, True]).fetchone() or ())[0]
+        row = {"id": event, "account_id": owner, "at": LONG_AGO}
+        conn.execute(EVENT, row)
+        try:
+            found = answered(builders("deliveries", "stuck", "--json"))
+            said = builders("deliveries", "stuck").stdout
+        finally:
+            conn.execute("DELETE FROM kit_outbox_pending WHERE id = %(id)s", row)
+            conn.execute("DELETE FROM kit_outbox WHERE account_id = %(account_id)s", row)
+    assert found["oldest_event"] == {
+        "id": str(event),
+        "type": "test.happened",
+        "account_id": str(owner),
+        "email": account,
+        "created_at": "2001-02-03T04:05:06Z",
+    }
+    assert said.startswith(f"oldest undelivered event: {found['outbox_s'] // 100}")
+    assert place.format(event, account, owner) in said.splitlines()[0]
+
+
 def test_the_backlog_is_shown(builders: Cli, failed: UUID) -> None:
     assert failed
     found = answered(builders("deliveries", "stuck", "--json"))
-    assert {"outbox_s", "due", "pending", "overdue_s", "troubled"} == found.keys()
+    assert {"outbox_s", "oldest_event", "due", "pending", "overdue_s", "troubled"} == found.keys()
     assert 3 in {each["failures"] for each in found["troubled"] if each["url"] == "https://hooks.example.com/"}
     said = builders("deliveries", "stuck").stdout
     assert "https://hooks.example.com/  3 failures since" in said

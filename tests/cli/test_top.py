@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from builders.cli.top import INTERVAL_S, _largest, _quantile_ms, _Rates
+from builders.cli.top import INTERVAL_S, _largest, _quantile_ms, _rate, _Rates
 from builders.kit.process import activity
 from tests.cli.conftest import Cli
 from tests.cli.embedded.servers import lives, wait_until
@@ -47,9 +47,17 @@ def test_the_busiest_account_has_its_address(serving: WithKey) -> None:
     for _ in range(5):
         assert serving.send() == 200
     found = read(serving)
-    assert [each["email"] for each in found["accounts"]] == [ADDRESS]
+    assert (ADDRESS, False) in {(each["email"], each["sandbox"]) for each in found["accounts"]}
     assert "projects_list_projects" in {each["operation"] for each in found["operations"]}
     assert found["requests"]["p95_ms"] > 0
+
+
+def test_a_sandbox_account_is_marked(serving: WithKey) -> None:
+    words = ("keys", "create", "--account", ADDRESS, "--kind", "test", "--preset", "developer_full", "--json")
+    key = json.loads(builders(serving.service.data, *words).stdout)["secret"]
+    assert serving.service.status("/v1/builders/projects", key) == 200
+    assert {each["email"] for each in read(serving)["accounts"] if each["sandbox"]} == {ADDRESS}
+    assert f"{ADDRESS} (sandbox)" in builders(serving.service.data, "top", "--once").stdout
 
 
 def test_all_processes_answer(serving: WithKey) -> None:
@@ -95,6 +103,11 @@ def test_rates_are_those_of_all_processes() -> None:
     assert (found["number"], found["refused"], found["busy_s"]) == pytest.approx((1.5, 0.3, 0.15))
     assert found["classes"] == {0: 60}
     assert rates.total("a_total", result="b") == 8 / INTERVAL_S
+
+
+@pytest.mark.parametrize(("per_s", "shown"), [(0, "0.00/s"), (0.016, "0.02/s"), (0.1, "0.1/s"), (12.34, "12.3/s")])
+def test_a_low_rate_is_not_shown_as_none(per_s: float, shown: str) -> None:
+    assert _rate(per_s) == shown
 
 
 @pytest.mark.parametrize("share", [0.5, 0.95])

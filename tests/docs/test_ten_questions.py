@@ -21,7 +21,7 @@ ADDRESS = "locked@example.net"
 ANSWERS = {
     "Why are requests slow?": ("loop lag", "waits", "transaction", "projects_list_projects"),
     "Who causes the load?": (),
-    "How old is the oldest undelivered event?": ("oldest unpublished event",),
+    "How old is the oldest undelivered event?": ("oldest undelivered event: 0 s",),
     "Is mail stuck?": ("No messages",),
     "What fills the disk?": ("postgres/cluster",),
     "Did the backup run?": ("last backup",),
@@ -58,7 +58,11 @@ def test_the_page_has_the_ten_questions() -> None:
 @pytest.mark.parametrize("question", [name for name, text in SECTIONS.items() if "\n    " in text])
 def test_a_command_answers_its_question(serving: Serving, port: int, question: str) -> None:
     lines = "\n".join(re.findall(r"^    (.+)$", SECTIONS[question], re.MULTILINE))
-    program = f'builders() {{ {shlex.quote(sys.executable)} -m builders "$@"; }}\nset -eo pipefail\n'
+    log = serving.data.with_name(f"log-{serving.port}")
+    program = (
+        f'builders() {{ {shlex.quote(sys.executable)} -m builders "$@"; }}\n'
+        f"journalctl() {{ cat {shlex.quote(str(log))}; }}\nset -eo pipefail\n"
+    )
     typed = lines.replace("9464", str(port)).replace(".data", str(serving.data))
     done = subprocess.run(
         ["bash", "-c", f"{program}{typed}"],

@@ -7,7 +7,9 @@ import click
 from pydantic import TypeAdapter
 
 from builders.cli import commands
+from builders.identity import accounts
 from builders.identity.records import Account
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.values import ids
 from builders.webhooks import deliveries as webhook_deliveries
 from builders.webhooks.records import Delivery, DeliveryFilter, DeliveryStatus, UnhealthyDestination
@@ -99,17 +101,28 @@ async def retry(
 @deliveries.command()
 @commands.reads
 async def stuck(session: commands.Session) -> commands.Output:
-    """Show the backlog of all accounts and the failing receivers."""
+    """Show the backlog of all accounts, its oldest event, and the failing receivers."""
     found = await webhook_deliveries.get_backlog(session.conn)
+    oldest = await _event(session, found.oldest_event)
+    named = "; {type} {id} of {email} ({account_id}), since {created_at:%Y-%m-%dT%H:%M:%SZ}"
     lines = [
-        f"oldest unpublished event: {found.outbox_s} s",
+        f"oldest undelivered event: {found.outbox_s} s{named.format(**oldest) if oldest else ''}",
         f"deliveries due: {found.due}, the oldest for {found.overdue_s} s; pending in all: {found.pending}",
         *map(_unhealthy, found.unhealthy),
     ]
     # The JSON output has own names of members, which never change.
-    members = asdict(found)
+    members = {**asdict(found), "oldest_event": oldest}
     troubled = [{**each, "open_until": each.pop("paused_until")} for each in members.pop("unhealthy")]
     return commands.Output({**members, "troubled": troubled}, "\n".join(lines))
+
+
+async def _event(session: commands.Session, event: PublishedEvent | None) -> commands.Item | None:
+    """Return an event with its account, without its data."""
+    if event is None:
+        return None
+    owner = (await accounts.list_owners(session.conn, account_ids=[event.account_id])).get(event.account_id)
+    about = {"account_id": event.account_id, "email": owner.email if owner else None}
+    return {"id": event.id, "type": event.name, **about, "created_at": event.created_at}
 
 
 def _unhealthy(each: UnhealthyDestination) -> str:

@@ -18,6 +18,7 @@ from builders.cli.address import with_address
 from builders.cli.commands import json_option, show, table
 from builders.cli.session import connected, fail, read_settings
 from builders.identity import accounts
+from builders.identity.records import Account
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import worker_metrics
@@ -80,13 +81,15 @@ async def _measure(database: Database) -> bool:
 
 async def _name(database: Database, busiest: Sequence[Facts]) -> Sequence[Facts]:
     """Return the accounts with their addresses, as far as the database responds."""
-    emails: dict[UUID, str] = {}
+    owners: Mapping[UUID, Account] = {}
     with suppress(DatabaseUnavailable, DatabaseBusy, psycopg.Error):
         async with database.connection() as conn:
-            real = await accounts.load_real_accounts(conn, account_ids=[UUID(each["id"]) for each in busiest])
-            found = await accounts.list_accounts_by_id(conn, account_ids={*real.values()})
-        emails = {own: found[live].email for own, live in real.items() if live in found}
-    return [{**each, "email": emails.get(UUID(each["id"]))} for each in busiest]
+            owners = await accounts.list_owners(conn, account_ids=[UUID(each["id"]) for each in busiest])
+    found = [(each, owners.get(UUID(each["id"]))) for each in busiest]
+    return [
+        {**each, "email": owner and owner.email, "sandbox": owner is not None and str(owner.id) != each["id"]}
+        for each, owner in found
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +219,9 @@ def _describe(facts: Facts) -> str:
         "jobs": _work_line(facts["jobs"]),
         "loop lag": ", ".join(turning),
         "waits": f"{waits['account']:.2f} s/s for the account, {waits['connection']:.2f} s/s for a connection",
-        "events": f"{facts['events_per_s']:.1f}/s",
-        "deliveries": f"{deliveries['all']:.1f}/s, {deliveries['success']:.1f}/s with success",
-        "emails": f"{emails['all']:.1f}/s, {emails['sent']:.1f}/s sent",
+        "events": _rate(facts["events_per_s"]),
+        "deliveries": f"{_rate(deliveries['all'])}, {_rate(deliveries['success'])} with success",
+        "emails": f"{_rate(emails['all'])}, {_rate(emails['sent'])} sent",
         "disk": f"{_size(disk['free_bytes'])} free of {_size(disk['bytes'])}",
         "database": "does not respond",
     }
@@ -230,7 +233,7 @@ def _describe(facts: Facts) -> str:
         (each["operation"], *_cells(each), _ms(each["p50_ms"]), _ms(each["p95_ms"]))
         for each in facts["operations"]
     ]
-    busiest = [(each["id"], each["email"] or "-", *_cells(each)) for each in facts["accounts"]]
+    busiest = [(each["id"], _address(each), *_cells(each)) for each in facts["accounts"]]
     head = ("PER S", "REFUSED", "FAILED", "BUSY")
     tables = (
         lanes,
@@ -273,10 +276,17 @@ def _lane_table(found: Facts) -> str:
 
 
 def _work_line(found: Facts) -> str:
-    rates = (
-        f"{found['all_per_s']:.1f}/s, {found['refused_per_s']:.2f}/s refused, {found['failed_per_s']:.2f}/s failed"
-    )
-    return f"{rates}; p50 {_ms(found['p50_ms'])}, p95 {_ms(found['p95_ms'])}"
+    all_of, refused, failed = (_rate(found[f"{name}_per_s"]) for name in ("all", "refused", "failed"))
+    return f"{all_of}, {refused} refused, {failed} failed; p50 {_ms(found['p50_ms'])}, p95 {_ms(found['p95_ms'])}"
+
+
+def _address(account: Facts) -> str:
+    return f"{account['email'] or '-'}{' (sandbox)' if account['sandbox'] else ''}"
+
+
+def _rate(per_s: float) -> str:
+    """Return a rate; a small one with two decimals."""
+    return f"{per_s:.1f}/s" if per_s >= 0.1 else f"{per_s:.2f}/s"  # noqa: PLR2004 - what one decimal shows
 
 
 def _cells(found: Facts) -> Sequence[str]:

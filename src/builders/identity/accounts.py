@@ -142,6 +142,13 @@ async def list_accounts_by_id(conn: Conn, *, account_ids: Collection[UUID]) -> M
     return await store.list_accounts_by_id(conn, account_ids=account_ids)
 
 
+async def list_owners(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Account]:
+    """Return the real account of each, which may be a sandbox account; omit unknown ones."""
+    real = await load_real_accounts(conn, account_ids=account_ids)
+    found = await list_accounts_by_id(conn, account_ids={*real.values()})
+    return {each: found[owner] for each, owner in real.items() if owner in found}
+
+
 def normalize_email(email: str) -> str:
     """Return the address as accounts store it. An invalid one is returned in lower case: no account has it."""
     try:

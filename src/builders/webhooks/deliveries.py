@@ -407,6 +407,7 @@ async def get_backlog(conn: Conn) -> Backlog:
     overdue = None if queue.oldest_due_at is None else now - queue.oldest_due_at
     return Backlog(
         outbox_s=round((await dispatcher.get_pending_age(conn)).total_seconds()),
+        oldest_event=await dispatcher.find_oldest_pending(conn),
         due=queue.due,
         pending=queue.pending,
         overdue_s=0 if overdue is None else round(overdue.total_seconds()),

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictBool, StringConstraints
 
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.outbound.client import Failure
 from builders.kit.values import texts
 from builders.kit.values.docs import CreatedAt, Livemode, UpdatedAt, Version, doc
@@ -256,6 +257,7 @@ class Backlog:
     """The number and age of waiting events and deliveries of all accounts."""
 
     outbox_s: int  # age of the oldest event that is not fanned out
+    oldest_event: PublishedEvent | None
     due: int  # deliveries that can be sent now
     pending: int  # with those that are due later
     overdue_s: int  # of the longest due delivery

@@ -80,7 +80,9 @@ _claim = query("""
            event.traceparent
     FROM kit_outbox AS event JOIN claimed USING (account_id, id, created_at) ORDER BY event.id
 """).all(PublishedEvent, dispatchers=DISPATCHERS, batch=BATCH_SIZE, locks=8511047300)
-_find_oldest_pending = query("SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1").scalar(datetime)
+_find_oldest_pending = query("""
+    SELECT id, account_id, created_at FROM kit_outbox_pending ORDER BY id LIMIT 1
+""").one(tuple[UUID, UUID, datetime])
 _load_by_id = query("""
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id,
            event.traceparent
@@ -192,7 +194,16 @@ async def list_by_id(
 async def get_pending_age(conn: Conn) -> timedelta:
     """Return the age of the oldest pending event; zero if none is pending."""
     oldest = await _find_oldest_pending(conn)
-    return timedelta() if oldest is None else max(clock.now() - oldest, timedelta())
+    return timedelta() if oldest is None else max(clock.now() - oldest[2], timedelta())
+
+
+async def find_oldest_pending(conn: Conn) -> PublishedEvent | None:
+    """Return the oldest pending event; None if none is pending, or it is past retention."""
+    oldest = await _find_oldest_pending(conn)
+    if oldest is None:
+        return None
+    event_id, account_id, created_at = oldest
+    return (await list_by_id(conn, account_id=account_id, events=[(event_id, created_at)])).get(event_id)
 
 
 @queue.unheld  # a subscriber records what happened; the jobs that follow are held
