@@ -38,6 +38,22 @@ def test_a_start_names_the_settings_that_differ(settings: Settings) -> None:
     assert start(other).changed == ["database_url", "pool_size"]
 
 
+def test_the_present_value_is_shown_without_secrets(settings: Settings) -> None:
+    start(settings)
+    changes = {"pool_size": 20, "database_url": SecretStr(f"{SECRET}2"), "mail_from": "Ada <ada@example.net>"}
+    present = start(settings.model_copy(update=changes)).present
+    assert present["pool_size"] == "20"
+    assert not [text for text in present.values() if "correct-horse" in text or "@" in text]
+    assert present.keys() == changes.keys()
+
+
+def test_a_value_that_differs_from_that_of_the_start_is_not_shown(settings: Settings) -> None:
+    start(settings)
+    start(settings.model_copy(update={"pool_size": 20}))
+    found = address.load_last_start(settings)
+    assert (found.changed, found.present) == (["pool_size"], {})
+
+
 def test_the_last_change_is_kept_by_later_starts(settings: Settings) -> None:
     start(settings)
     changed = start(settings.model_copy(update={"pool_size": 20}))

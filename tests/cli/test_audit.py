@@ -25,8 +25,9 @@ def test_a_suspension_is_listed_with_its_actor(builders: Cli, suspended: str) ->
     assert (entry["action"], entry["actor_type"]) == ("account.suspended", "operator")
     assert entry in listed(builders)
     text = builders("audit", "--account", suspended).stdout
-    assert text.splitlines()[0].split() == ["AT", "ACTION", "BY", "ACCOUNT", "ABOUT"]
-    assert str(entry["account_id"]) in text
+    assert text.splitlines()[0].split() == ["AT", "ACTION", "BY", "ACCOUNT", "ADDRESS", "ABOUT"]
+    assert f"{entry['account_id']}  {suspended}  " in text
+    assert entry["email"] == suspended
 
 
 @pytest.mark.parametrize("words", [("--by", "agent"), ("--action", "api_key.refused")])

@@ -179,7 +179,10 @@ async def outlast_checkpoints(conninfo: str, conn: psycopg.Connection) -> None:
 
 def test_the_status_names_the_last_backup(saved: Saved) -> None:
     done = saved.machine.run("status", "--json")
-    assert json.loads(done.stdout)["last_backup"] == saved.backup["made_at"]
+    found = json.loads(done.stdout)
+    assert (found["last_backup"], found["backups"]) == (saved.backup["made_at"], 1)
+    text = saved.machine.run("status").stdout
+    assert "; 1 backup kept; log archived until " in text
 
 
 def test_a_prune_keeps_the_newest(saved: Saved, folder: Path) -> None:

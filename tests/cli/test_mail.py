@@ -111,7 +111,8 @@ def test_a_list_is_aligned(builders: Cli, account: str, conninfo: str) -> None:
     with psycopg.connect(conninfo, autocommit=True) as conn:
         for template in ("sign_in", "verify_destination"):
             conn.execute(SENT, {"email": account, "id": ids.new(), "template": template, "now": clock.now()})
-    lines = builders("mail", "list", "--account", account).stdout.splitlines()[1:]
+    head, *lines = builders("mail", "list", "--account", account).stdout.splitlines()
+    assert head.split()[-3:] == ["ATTEMPTS", "CODE", "ERROR"]
     assert sorted(line.split()[3] for line in lines) == ["sign_in", "verify_destination"]
     assert len({line.index("a***@") for line in lines}) == 1
 

@@ -19,15 +19,21 @@ SECTIONS = dict(_SECTION.findall(PAGE.read_text(encoding="utf-8")))
 ADDRESS = "locked@example.net"
 # What the commands of a question print here; those of the second one are those of the first.
 ANSWERS = {
-    "Why are requests slow?": ("loop lag", "waits", "transaction", "projects_list_projects"),
+    "Why are requests slow?": (
+        "loop lag",
+        "machine",
+        "transaction",
+        "projects_list_projects",
+        " /v1/builders/projects",
+    ),
     "Who causes the load?": (),
     "How old is the oldest undelivered event?": ("oldest undelivered event: 0 s",),
     "Is mail stuck?": ("No messages",),
-    "What fills the disk?": ("postgres/cluster",),
+    "What fills the disk?": ("postgres/cluster/pg_wal",),
     "Did the backup run?": ("last backup",),
     "Which job fails?": ("No job has failed",),
     "Is a registrar away?": (),
-    "Who was locked out?": ("account.suspended", "operator"),
+    "Who was locked out?": ("account.suspended", "operator", ADDRESS, "1 401 credentials_invalid 127.0.0.1"),
     "What changed?": ("migrations", "settings changed", "account.suspended"),
 }
 
@@ -46,6 +52,7 @@ def serving(port: int) -> Iterator[Serving]:
         words = ("keys", "create", "--account", ADDRESS, "--kind", "live", "--preset", "developer_full", "--json")
         key = json.loads(builders(data, *words).stdout)["secret"]
         assert running.status("/v1/builders/projects", key) == 200
+        assert running.status("/v1/builders/projects", "svc_live_wrong") == 401
         done = builders(data, "accounts", "suspend", "--account", ADDRESS, "--reason", "a test")
         assert done.returncode == 0, done.stderr
         yield running
@@ -63,7 +70,7 @@ def test_a_command_answers_its_question(serving: Serving, port: int, question: s
         f'builders() {{ {shlex.quote(sys.executable)} -m builders "$@"; }}\n'
         f"journalctl() {{ cat {shlex.quote(str(log))}; }}\nset -eo pipefail\n"
     )
-    typed = lines.replace("9464", str(port)).replace(".data", str(serving.data))
+    typed = lines.replace("9464", str(port)).replace("sleep 60", "sleep 0")
     done = subprocess.run(
         ["bash", "-c", f"{program}{typed}"],
         env=environment(serving.data),

@@ -5,17 +5,19 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import psutil
 
 from builders.kit.process import parts
 from builders.kit.process.parts import Parts
+from builders.kit.process.redaction import MaskedCopy
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
 SERVED = "served-at.json"  # in the data folder
+MAX_SHOWN = 80  # characters of a setting
 
 
 @contextmanager
@@ -66,6 +68,7 @@ class LastStart:
     started_at: str | None = None
     changed: Sequence[str] = ()  # settings
     changed_at: str | None = None
+    present: Mapping[str, str] = field(default_factory=dict)  # their values, masked, if this process has the same
 
 
 def _load(settings: Settings) -> Mapping[str, Any]:
@@ -85,7 +88,16 @@ def _parse(text: str) -> Mapping[str, Any]:
 def load_last_start(settings: Settings) -> LastStart:
     """Return the last start with the data folder."""
     stored = _load(settings)
-    return LastStart(**{each.name: stored[each.name] for each in fields(LastStart) if each.name in stored})
+    found = LastStart(**{each.name: stored[each.name] for each in fields(LastStart) if each.name in stored})
+    return replace(found, present=_present(settings, found.changed, stored.get("settings", {})))
+
+
+def _present(settings: Settings, names: Sequence[str], digests: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the values of settings as log lines show them, of those whose digest is that of the start."""
+    values = settings.model_dump(mode="python", include={*names})
+    shown = MaskedCopy().mapping({name: value for name, value in values.items() if value is not None})
+    texts = {name: "unset" if value is None else str(shown.get(name)) for name, value in values.items()}
+    return {name: texts[name][:MAX_SHOWN] for name in names if digests.get(name) == _digest(values.get(name))}
 
 
 def with_address(settings: Settings) -> Settings:

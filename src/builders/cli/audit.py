@@ -1,6 +1,7 @@
 """`builders audit`."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
 
 import click
@@ -10,7 +11,7 @@ from builders.identity import accounts
 from builders.identity.records import Account, AuditAction, AuditEntry
 from builders.kit.values import clock
 
-HEAD = ("AT", "ACTION", "BY", "ACCOUNT", "ABOUT")
+HEAD = ("AT", "ACTION", "BY", "ACCOUNT", "ADDRESS", "ABOUT")
 
 
 @click.command("audit")
@@ -39,10 +40,14 @@ async def audit(
         actor=by,
         limit=limit,
     )
-    return commands.Output(found, commands.table(HEAD, map(_cells, found), empty="Nothing was recorded."))
+    owners = await accounts.list_owners(session.conn, account_ids={each.account_id for each in found})
+    emails = {account_id: owner.email for account_id, owner in owners.items()}
+    rows = [_cells(each, emails.get(each.account_id)) for each in found]
+    values = [{**asdict(each), "email": emails.get(each.account_id)} for each in found]
+    return commands.Output(values, commands.table(HEAD, rows, empty="Nothing was recorded."))
 
 
-def _cells(entry: AuditEntry) -> Sequence[object]:
+def _cells(entry: AuditEntry, email: str | None) -> Sequence[object]:
     about = " ".join(f"{name}={value}" for name, value in entry.about.items() if value is not None)
     by = f"{entry.actor_type} {entry.actor_label or ''}".strip()
-    return f"{entry.created_at:%Y-%m-%dT%H:%M:%SZ}", entry.action, by, entry.account_id, about
+    return f"{entry.created_at:%Y-%m-%dT%H:%M:%SZ}", entry.action, by, entry.account_id, email or "-", about

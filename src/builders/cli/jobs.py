@@ -25,7 +25,7 @@ def jobs() -> None:
 @commands.limit_option(1_000)
 @commands.reads
 async def list_jobs(session: commands.Session, limit: int) -> commands.Output:
-    """List the failed jobs of the last 30 days, newest first; the log of the worker has their errors."""
+    """List the failed jobs of the last 30 days, newest first; `job_attempt_failed` in the log has their errors."""
     found = await failed_jobs.list_failed(session.conn, limit=limit)
     head = ("ID", "TASK", "FAILED", "ATTEMPTS", "ARGUMENTS")
     return commands.Output(found, commands.table(head, map(_cells, found), empty="No job has failed."))

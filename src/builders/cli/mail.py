@@ -17,7 +17,7 @@ from builders.mail import service as mail_service
 from builders.mail.records import Message, Status
 
 LAST = "last"
-_HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ERROR")
+_HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ATTEMPTS", "CODE", "ERROR")
 
 
 @click.group()
@@ -91,4 +91,5 @@ async def list_command(
 
 def _cells(message: Message) -> Sequence[object]:
     when = f"{message.created_at:%Y-%m-%d %H:%M:%SZ}"
-    return when, message.status, message.template, message.recipient, message.last_error or ""
+    answer = message.attempts, message.last_code or "-", message.last_error or ""
+    return when, message.status, message.template, message.recipient, *answer

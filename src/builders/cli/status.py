@@ -12,7 +12,7 @@ from datetime import datetime
 import click
 import psycopg
 
-from builders.backup import repositories
+from builders.backup import archive, repositories
 from builders.cli import address
 from builders.cli.address import LastStart, with_address
 from builders.cli.commands import counted, json_option, show, table
@@ -43,6 +43,8 @@ class Status:
     last_start: LastStart = field(default_factory=LastStart)  # of `serve` with this data folder
     last_migrations: Mapping[str, datetime] = field(default_factory=dict)  # by name
     last_backup: datetime | None = None  # in BUILDERS_BACKUP_TO; those of other programs are not recorded
+    backups: int = 0  # that are kept there
+    log_archived_at: datetime | None = None  # the newest segment of the log there
 
     @property
     def is_well(self) -> bool:
@@ -66,8 +68,12 @@ def status_command(*, as_json: bool) -> None:
         found = on_database(settings, lambda conninfo: _read(conninfo, pending, address.load_parts(given)))
     found = replace(found, last_start=address.load_last_start(given), last_migrations=applied)
     with suppress(OSError):  # doctor says why it cannot be read
+<<<<<<< HEAD
         newest = repositories.find_newest(given)
         found = replace(found, last_backup=None if newest is None else newest.made_at)
+=======
+        found = _with_backups(found, repositories.opened(given))
+>>>>>>> 4ae489c3 (Show addresses, errors, backups and changed settings to an operator on call)
     show({**_members(found), "is_well": found.is_well}, as_json=as_json, text=_describe(found))
     if not found.is_well:
         raise SystemExit(1)
@@ -96,6 +102,24 @@ def _read(conninfo: str, pending: Sequence[str], parts: Parts) -> Status:
     return asyncio.run(read())
 
 
+def _with_backups(found: Status, repository: repositories.Repository | None) -> Status:
+    """Return the status with what a repository has. Raise OSError."""
+    backups = [] if repository is None else repositories.list_backups(repository)
+    if repository is None or not backups:
+        return found
+    segments = archive.list_segments(repository, backups[0]).values()
+    archived_at = max((each.written_at for each in segments), default=None)
+    return replace(found, last_backup=backups[0].made_at, backups=len(backups), log_archived_at=archived_at)
+
+
+def _describe_backups(found: Status) -> str:
+    if found.last_backup is None:
+        return "not recorded"
+    hours = (clock.now() - found.last_backup).total_seconds() / 3600
+    kept = f"{_age(found.last_backup)}, {hours:.1f} hours ago; {counted(found.backups, 'backup')} kept"
+    return f"{kept}; log archived until {_age(found.log_archived_at)}"
+
+
 def _members(found: Status) -> Mapping[str, object]:
     return {name: getattr(found, name) for name in Status.__dataclass_fields__}
 
@@ -108,9 +132,12 @@ def _describe(found: Status) -> str:
         for each in found.lanes
     ]
     start = found.last_start
-    names = ", ".join(f"BUILDERS_{each.upper()}" for each in start.changed)
+    names = ", ".join(
+        f"BUILDERS_{each.upper()}: now {start.present.get(each, 'another value than here')}"
+        for each in start.changed
+    )
     changed = f"{start.changed_at}, {names}" if start.changed_at else "not since the first recorded start"
-    applied = next((f"{name}, {_age(at)}" for name, at in found.last_migrations.items()), "none")
+    applied = ", ".join(f"{name} {_age(at)}" for name, at in found.last_migrations.items()) or "none"
     return "\n".join(
         (
             f"builders     {found.version}, specification {found.specification}, Python {found.python}",
@@ -119,7 +146,7 @@ def _describe(found: Status) -> str:
             f"last start   {start.started_at or 'not recorded'}; settings changed: {changed}",
             f"processes    {', '.join(processes) or 'no `builders serve` runs with this data folder'}",
             f"workers      {found.lanes_served // 3} respond; {worker}",
-            f"last backup  {_age(found.last_backup) if found.last_backup else 'not recorded'}",
+            f"last backup  {_describe_backups(found)}",
             "",
             table(("LANE", "WAITING", "LATER", "RUNNING", "FAILED", "OLDEST"), rows, empty="No jobs."),
         )

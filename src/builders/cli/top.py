@@ -1,6 +1,7 @@
 """`builders top`: what the processes of this machine do, who causes it, and what waits, in one screen."""
 
 import asyncio
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -174,6 +175,7 @@ def _facts(rates: _Rates, settings: Settings, *, is_measured: bool) -> Facts:
             "sent": rates.total("builders_mail_attempts_total", result="sent"),
             "all": rates.total("builders_mail_attempts_total"),
         },
+        "machine": {"load": os.getloadavg(), "processors": os.cpu_count()},
         "disk": {"bytes": disk.total, "free_bytes": disk.free},
         "database": _database_facts() if is_measured else None,
         "operations": [
@@ -213,6 +215,7 @@ def _database_facts() -> Facts:
 def _describe(facts: Facts) -> str:
     waits, disk, deliveries = facts["waits_s_per_s"], facts["disk"], facts["deliveries_per_s"]
     emails, lags = facts["emails_per_s"], {name: each["loop_lag_ms"] for name, each in facts["processes"].items()}
+    load = " ".join(f"{each:.1f}" for each in facts["machine"]["load"])
     turning = (f"{name} {'does not turn' if lag is None else _ms(lag)}" for name, lag in lags.items())
     lines = {
         "requests": _work_line(facts["requests"]),
@@ -222,6 +225,7 @@ def _describe(facts: Facts) -> str:
         "events": _rate(facts["events_per_s"]),
         "deliveries": f"{_rate(deliveries['all'])}, {_rate(deliveries['success'])} with success",
         "emails": f"{_rate(emails['all'])}, {_rate(emails['sent'])} sent",
+        "machine": f"load {load}; {facts['machine']['processors']} processors",
         "disk": f"{_size(disk['free_bytes'])} free of {_size(disk['bytes'])}",
         "database": "does not respond",
     }

@@ -184,7 +184,8 @@ class Authenticator:
         if entry.allowed_ips is not None and not hosts.contains_address(entry.allowed_ips, address):
             if entry.caller.key_id is not None:
                 await self._audit_refusal(entry.caller.live_account_id, entry.caller.key_id, address=address)
-            raise AddressNotAllowed("The networks of this API key do not include the address of this request.")
+            message = "The networks of this API key do not include the address of this request."
+            raise AddressNotAllowed(message, audited_for=entry.caller.live_account_id)
         self._used[digest] = entry.caller
         return entry.caller
 

@@ -98,6 +98,18 @@ async def test_a_refused_request_of_a_test_key_names_the_real_account_and_the_er
     assert (by_nobody.get("account_id"), by_nobody["code"]) == (None, "credentials_missing")
 
 
+async def test_a_key_from_another_address_names_its_account(
+    alice: Person, anyone: Client, logged: StringIO
+) -> None:
+    wanted = {"label": "limited", "preset": "read_only", "key_kind": "live", "allowed_ips": ["192.0.2.0/24"]}
+    key = (await alice.post("/v1/api-keys", json=wanted)).json()["secret"]
+    await anyone.get("/v1/me", headers={"X-API-Key": key})
+    access_log.flush()
+
+    *_, refused = [each for each in events(logged) if each["event"] == "request"]
+    assert (refused["account_id"], refused["code"]) == (str(alice.account.id), "address_not_allowed")
+
+
 async def test_a_line_has_the_time_of_its_request(logged: StringIO) -> None:
     noted = clock.epoch()
     await note()

@@ -1,6 +1,7 @@
 """Jobs: put in with the transaction, repeated when they fail, taken up again when their worker died."""
 
 import asyncio
+import json
 from datetime import timedelta
 from inspect import signature
 from io import StringIO
@@ -129,6 +130,18 @@ async def test_a_failed_job_is_retried_later(
     recorder.fails = False
     await queue.run_pending(own_database, own)
     assert recorder.numbers == [1]
+
+
+async def test_the_error_of_an_attempt_is_in_the_log(
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings, logged: StringIO
+) -> None:
+    await queue.defer(jobs_conn, recorder.task, number=1)
+    recorder.fails = True
+    await queue.run_pending(own_database, own)
+
+    (line,) = [json.loads(each) for each in logged.getvalue().splitlines() if "job_attempt_failed" in each]
+    assert (line["task"], line["attempt"]) == ("test.note", 1)
+    assert line["error"].startswith("ZeroDivisionError: ")
 
 
 async def test_a_failed_job_is_left_to_the_same_job_that_waits(

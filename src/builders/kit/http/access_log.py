@@ -19,7 +19,7 @@ from starlette.types import Scope
 
 from builders.kit.callers import Caller
 from builders.kit.http.callers import CALLER
-from builders.kit.http.error_pages import ERROR_CODE
+from builders.kit.http.error_pages import AUDITED_FOR, ERROR_CODE
 from builders.kit.http.path_table import SUGGESTED_PATH
 from builders.kit.process import log
 from builders.kit.process.redaction import redact_line
@@ -89,7 +89,7 @@ def log_request(
         path = path if shown == path else f"{shown}/…"
     client: Any = scope.get("client")  # a (host, port) pair or None, by ASGI
     caller: Caller | None = scope.get(CALLER)
-    account_id = None if caller is None else caller.live_account_id
+    account_id = scope.get(AUDITED_FOR) if caller is None else caller.live_account_id
     at = clock.epoch()
     # A timer can be lost with its event loop: the second condition sets a new one.
     if not _buffer or at - _buffer[0][0] > _LOST_S:

@@ -40,11 +40,12 @@ SIGN_IN_TITLE = "Sign in to Builders"
 ISSUER_PATH = f"{forms.SIGN_IN_PATH}/issuer"
 MAX_ERRORS_SHOWN = 10  # errors of one form
 ERROR_CODE = "builders.error_code"  # in the scope of a refused request
+AUDITED_FOR = "builders.audited_for"  # the same: the account whose audit list has an entry about the refusal
 
 
 def respond(scope: Scope, refusal: Problem | Invalid) -> Response:
     """Return the error in the media type that the request prefers; its code goes into the access log."""
-    scope[ERROR_CODE] = refusal.code
+    scope[ERROR_CODE], scope[AUDITED_FOR] = refusal.code, getattr(refusal, "audited_for", None)
     response = _page(scope, refusal) if html.is_browser_navigation(scope) else refusal.response()
     if scope["method"] in {"GET", "HEAD"}:
         response.headers["Vary"] = "Accept"

@@ -363,10 +363,14 @@ async def _drop_superseded(run_task: Callable[[], Awaitable[Any]], context: JobC
     """
     try:
         return await run_task()
-    except Exception:
+    except Exception as error:
+        job = context.job
         async with database(context).connection() as conn:
-            found = await conn.execute(FIND_WAITING, {"once": context.job.queueing_lock})
+            found = await conn.execute(FIND_WAITING, {"once": job.queueing_lock})
             if await found.fetchone() is None:
+                # The queue logs the error of the last attempt only, and stores none.
+                named = {"job": job.id, "task": job.task_name, "attempt": job.attempts + 1}
+                _log.warning("job_attempt_failed", **named, error=error)
                 raise
         _log.exception("job_superseded", job=context.job.id, task=context.job.task_name)
         return None
