@@ -19,13 +19,7 @@ SECTIONS = dict(_SECTION.findall(PAGE.read_text(encoding="utf-8")))
 ADDRESS = "locked@example.net"
 # What the commands of a question print here; those of the second one are those of the first.
 ANSWERS = {
-    "Why are requests slow?": (
-        "loop lag",
-        "machine",
-        "transaction",
-        "projects_list_projects",
-        " /v1/builders/projects",
-    ),
+    "Why are requests slow?": ("loop lag", "machine", "transaction", "projects_list_projects", " /"),
     "Who causes the load?": (),
     "How old is the oldest undelivered event?": ("oldest undelivered event: 0 s",),
     "Is mail stuck?": ("No messages",),

@@ -95,9 +95,9 @@ def load_last_start(settings: Settings) -> LastStart:
 def _present(settings: Settings, names: Sequence[str], digests: Mapping[str, str]) -> Mapping[str, str]:
     """Return the values of settings as log lines show them, of those whose digest is that of the start."""
     values = settings.model_dump(mode="python", include={*names})
-    shown = MaskedCopy().mapping({name: value for name, value in values.items() if value is not None})
+    shown = MaskedCopy().mapping(settings.model_dump(mode="json", include={*names}))  # a SecretStr is asterisks
     texts = {name: "unset" if value is None else str(shown.get(name)) for name, value in values.items()}
-    return {name: texts[name][:MAX_SHOWN] for name in names if digests.get(name) == _digest(values.get(name))}
+    return {name: texts[name][:MAX_SHOWN] for name in texts if digests.get(name) == _digest(values[name])}
 
 
 def with_address(settings: Settings) -> Settings:

@@ -68,12 +68,7 @@ def status_command(*, as_json: bool) -> None:
         found = on_database(settings, lambda conninfo: _read(conninfo, pending, address.load_parts(given)))
     found = replace(found, last_start=address.load_last_start(given), last_migrations=applied)
     with suppress(OSError):  # doctor says why it cannot be read
-<<<<<<< HEAD
-        newest = repositories.find_newest(given)
-        found = replace(found, last_backup=None if newest is None else newest.made_at)
-=======
         found = _with_backups(found, repositories.opened(given))
->>>>>>> 4ae489c3 (Show addresses, errors, backups and changed settings to an operator on call)
     show({**_members(found), "is_well": found.is_well}, as_json=as_json, text=_describe(found))
     if not found.is_well:
         raise SystemExit(1)

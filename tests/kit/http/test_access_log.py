@@ -20,6 +20,7 @@ from builders.kit.process.redaction import MASK
 from builders.kit.values import clock, ids
 from tests import log_lines
 from tests.cast import Client, Person
+from tests.identity.make import mint
 
 REQUEST: dict[str, Any] = {"request_id": "request-1", "path": "/v1/catalog/check", "status": 200, "ms": 1.25}
 SECRETS = ["svc_live_hidden", "whsec_hidden", "?password=hidden", "Bearer hidden", "eyJhidden.hidden.hidden"]
@@ -101,8 +102,7 @@ async def test_a_refused_request_of_a_test_key_names_the_real_account_and_the_er
 async def test_a_key_from_another_address_names_its_account(
     alice: Person, anyone: Client, logged: StringIO
 ) -> None:
-    wanted = {"label": "limited", "preset": "read_only", "key_kind": "live", "allowed_ips": ["192.0.2.0/24"]}
-    key = (await alice.post("/v1/api-keys", json=wanted)).json()["secret"]
+    key = (await mint(alice, allowed_ips=["192.0.2.0/24"]))["secret"]
     await anyone.get("/v1/me", headers={"X-API-Key": key})
     access_log.flush()
 
