@@ -61,6 +61,7 @@ SOLE_CALLS = {
 }
 SOLE_IMPORTS = {
     **dict.fromkeys(("aiohttp", "httpx", "requests", "urllib.request"), OUTBOUND),
+    "requests": OUTBOUND | {"builders/kit/process/trace_export.py"},  # the answers of a collector
     "http.client": OUTBOUND | {"builders/cli/serve.py"},  # the health check of our own process
     **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.uuid7"), IDS),
 }

@@ -19,7 +19,7 @@ OUTDATED = ("portfolio_domains_outdated", "portfolio_domains_outdated_months")
 SUSPENDED = (
     *(f"identity/store/keys.py:{each}" for each in ("find_holder", "list_holders")),
     *("webhooks/store/claims.py:cancel_undeliverable", "webhooks/store/claims.py:CLAIM"),
-    "webhooks/store/events.py:INSERT_DELIVERIES",
+    *("webhooks/store/events.py:INSERT_DELIVERIES", "webhooks/store/deliveries.py:measure_queue"),
 )
 # A restore concerns all accounts, and each package: its statements, and the tables that each touches.
 RESTORES = {
@@ -29,6 +29,9 @@ RESTORES = {
     "end_sessions": (" identity_sessions", ""),
     "end_grants": (" identity_grants", ""),
     "end_devices": (" identity_devices_requests",),
+    "end_links": (" profile_tokens",),
+    "end_invites": (" portfolio_team_invites", ""),
+    "end_calendars": (" portfolio_renewals_calendars", ""),
     "end_codes": (" identity_oauth_codes", ""),
     "end_requests": (" identity_oauth_requests",),
     "end_connections": (" identity_keys", ""),

@@ -17,8 +17,10 @@ from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.restores import AwaitsAcceptance, Known
 from builders.kit.mandates import Mandate, Toolset
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.money import Money
+from builders.probes.service import Prober
 from tests.cast import Client, Person
 
 EPOCH = 1_790_000_000
@@ -63,6 +65,14 @@ async def test_a_change_is_refused(alice: Person, method: str, path: str, body: 
 
     assert (answer.status_code, answer.json()["code"]) == (503, "awaiting_acceptance")
     assert answer.headers["Retry-After"] == "60"
+
+
+@pytest.mark.usefixtures("restored")
+async def test_it_is_ready_to_be_read(settings: Settings, database: Database) -> None:
+    async with Prober(settings, serving=database) as prober:
+        found = await prober.examine()
+    assert (found.status, found.writes) == ("ready", False)
+    assert "restore: not accepted" in found.detail
 
 
 @pytest.mark.usefixtures("restored")
@@ -197,6 +207,42 @@ async def test_keys_sessions_and_budgets_end(alice: Person, database: Database) 
         assert await value(conn, uses, str(key.id)) == {"EUR": 10, "deletes": 3}
         spender = await keys.get_key(conn, account_id=alice.account.id, key_id=key.id)
         assert not spender.is_active(datetime.now(UTC))
+
+
+async def test_links_and_invitations_end(alice: Person, database: Database) -> None:
+    now = datetime.now(UTC)
+    row = {"account": alice.account.id, "now": now, "end": now + timedelta(days=1)}
+    async with database.transaction(force_rollback=True) as conn:
+        await conn.execute(
+            "INSERT INTO profile_profiles (account_id) VALUES (%(account)s) ON CONFLICT DO NOTHING", row
+        )
+        await conn.execute(
+            """
+            INSERT INTO profile_tokens (account_id, digest, purpose, email, expires_at)
+            VALUES (%(account)s, 'x', 'change', 'thief@example.com', %(end)s)
+            ON CONFLICT (account_id) DO UPDATE SET used_at = NULL
+            """,
+            row,
+        )
+        await conn.execute(
+            """
+            INSERT INTO portfolio_team_invites (account_id, id, email, role, invited_by, created_at, expires_at)
+            VALUES (%(account)s, %(account)s, 'thief@example.com', 'owner', %(account)s, %(now)s, %(end)s)
+            """,
+            row,
+        )
+        await conn.execute(
+            "INSERT INTO portfolio_renewals_calendars (account_id, member_id, created_at) "
+            "VALUES (%(account)s, %(account)s, %(now)s)",
+            row,
+        )
+        await begun(conn)
+        for text in (
+            "SELECT count(*) FROM profile_tokens WHERE used_at IS NULL",
+            "SELECT count(*) FROM portfolio_team_invites WHERE ended_at IS NULL",
+            "SELECT count(*) FROM portfolio_renewals_calendars",
+        ):
+            assert await value(conn, text) == 0
 
 
 async def test_kept_keys_work(alice: Person, database: Database) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,6 +48,13 @@ def save(machine: Machine) -> Saved:
     (machine.data / "assets").mkdir(exist_ok=True)
     (machine.data / "assets" / "one.svg").write_text("<svg/>")
     private = machine.read("backup", "init")["private_key"]
+    disk = machine.data.with_name("disk")
+    disk.mkdir()
+    (disk / "two.svg").write_text("<svg/>")
+    (machine.data / "images").symlink_to(disk)
+    (machine.data / "assets" / "hosts").symlink_to("/etc/hosts")
+    os.mkfifo(machine.data / "assets" / "pipe")
+    (machine.data / ".secret_keys.abc.part").write_text("a key of the service")
     backup = machine.read("backup", "create")
     (machine.data / "erasures.txt").write_text(f"{other['id']} 2026-11-27T04:00:00Z\n")
     return Saved(machine, private, backup, other["id"])
@@ -86,6 +94,15 @@ def test_no_file_of_the_machine_opens_a_backup(saved: Saved, folder: Path) -> No
 def test_a_restored_database_has_the_rows_and_the_files(restored: Machine) -> None:
     assert EMAIL in {each["email"] for each in restored.read("accounts", "list")}
     assert (restored.data / "assets" / "one.svg").read_text() == "<svg/>"
+
+
+def test_a_linked_folder_is_restored_without_what_is_no_file(restored: Machine) -> None:
+    assert (restored.data / "images" / "two.svg").read_text() == "<svg/>"
+    assert [each.name for each in (restored.data / "assets").iterdir()] == ["one.svg"]
+
+
+def test_a_draft_of_the_secret_keys_is_in_no_backup(restored: Machine) -> None:
+    assert not list(restored.data.glob(".secret_keys*"))
 
 
 def test_the_keys_of_a_restored_database_are_disabled(restored: Machine) -> None:
@@ -139,7 +156,9 @@ def test_the_secret_keys_are_saved_elsewhere(saved: Saved, folder: Path) -> None
     beside = saved.machine.run("backup", "create", "--keys", str(saved.machine.to / "keys.age"))
     apart = saved.machine.run("backup", "create", "--keys", str(folder / "keys.age"))
 
+    within = saved.machine.run("backup", "create", "--keys", str(saved.machine.data / "keys.age"))
     assert (beside.exit_code, "do not belong" in beside.stderr) == (1, True)
+    assert (within.exit_code, "do not belong" in within.stderr) == (1, True)
     assert apart.exit_code == 0, apart.stderr
     assert (folder / "keys.age").read_bytes().startswith(b"age-encryption.org/v1")
 
@@ -148,6 +167,27 @@ def test_a_restore_brings_the_secret_keys_back(saved: Saved, restored: Machine) 
     keys, former = restored.data / "secret_keys", saved.machine.data / "secret_keys"
     assert keys.read_text() == former.read_text()
     assert keys.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_refused_restore_replaces_no_secret_keys(saved: Saved, folder: Path) -> None:
+    machine = Machine(folder / "running", folder / "running-backups")
+    machine.read("accounts", "create", "--email", EMAIL)
+    (machine.data / "secret_keys").write_text("own")
+    assert saved.machine.run("backup", "create", "--keys", str(folder / "others.age")).exit_code == 0
+    shutil.copytree(saved.machine.to, machine.to)
+
+    done = machine.run("backup", "restore", "--secret-keys", str(folder / "others.age"), key=saved.private)
+
+    assert (done.exit_code, "Move it away" in done.stderr) == (1, True)
+    assert (machine.data / "secret_keys").read_text() == "own"
+
+
+def test_what_is_no_public_key_is_refused(folder: Path) -> None:
+    machine = Machine(folder / "no-key", folder / "no-key-backups")
+    machine.data.mkdir()
+    (machine.data / "backup.pub").write_text("age1")
+    done = machine.run("backup", "create")
+    assert (done.exit_code, "no public key" in done.stderr) == (78, True)
 
 
 def test_of_two_backups_at_once_one_is_made(saved: Saved, folder: Path) -> None:

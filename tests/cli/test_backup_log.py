@@ -1,5 +1,6 @@
 """The log of an embedded database is archived beside its backups, and restored up to any moment."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -15,9 +16,11 @@ import psycopg
 import pytest
 
 from builders.backup import archive, repositories
-from builders.backup.repositories import Repository
+from builders.cli import archiver
+from builders.cli.embedded import backups
 from builders.cli.embedded.server import EmbeddedServer
-from builders.kit.values import ids
+from builders.kit.process import metrics
+from builders.kit.values import clock, ids
 from tests.cli.archives import SEGMENT, Archived, Machine, archiving, folder, give_up, running
 from tests.cli.embedded.servers import wait_until
 
@@ -226,7 +229,7 @@ def test_a_prune_keeps_the_log_of_a_kept_backup(saved: Saved, folder: Path) -> N
     before_all = kept[0].with_name(f"{int(kept[0].name[:24], 16) - 1:024X}-{'0' * 64}.gz.age")
     before_all.write_bytes(b"")
 
-    assert machine.read("backup", "prune")["deleted"] == ["old"]
+    assert machine.read("backup", "prune", "--days", "1")["deleted"] == ["old"]
 
     assert saved.segments(machine) == kept
 
@@ -324,30 +327,33 @@ def test_a_drill_removes_what_a_killed_one_left(saved: Saved) -> None:
     assert running_there == []
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    return repositories.in_folder(tmp_path / "backups", creates=True)
+def test_a_backup_that_failed_leaves_nothing(archiving: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(backups, "_pack", fail)
+    archiving.turn()
+    assert [each.name for each in archiving.machine.to.glob("*/*")] == ["log"]
 
 
-@pytest.mark.parametrize(
-    ("timeline", "number", "name"),
-    [
-        (1, 0, "000000010000000000000000"),
-        (1, 255, "0000000100000000000000FF"),
-        (1, 256, "000000010000000100000000"),
-        (10, 70000, "0000000A0000011100000070"),
-    ],
-)
-def test_a_segment_has_the_name_that_postgresql_gives_it(timeline: int, number: int, name: str) -> None:
-    assert (archive.name_of(timeline, number), archive.number_of(name)) == (name, number)
+def test_a_database_without_a_backup_has_an_age(archiving: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archiver.Archiver, "_back_up", lambda _: asyncio.sleep(0))
+    archiving.turn()
+    clock.move(timedelta(days=2))
+    archiving.turn()
+    assert metrics.REGISTRY.get_sample_value("builders_backup_age_seconds") == pytest.approx(2 * 86400, abs=600)
 
 
-def test_a_missing_file_is_an_error_of_the_system(repository: Repository) -> None:
-    with pytest.raises(FileNotFoundError):
-        repository.read("none")
+def test_a_backup_of_the_future_is_followed_by_another(archiving: Archived) -> None:
+    clock.move(timedelta(days=20))
+    archiving.turn()
+    clock.move(timedelta(days=-20))
+    archiving.turn()
+    assert len(repositories.list_backups(archiving.repository)) == 2
 
 
-def test_what_does_not_exist_is_deleted(repository: Repository) -> None:
-    repository.write("one", b"1")
-    repository.delete(["none", "one"])
-    assert repository.list() == {}
+def test_an_erasure_is_listed_beside_the_backups_at_once(archiving: Archived) -> None:
+    archiving.turn()
+    (archiving.machine.data / "erasures.txt").write_text("one 2026-11-27T04:00:00Z\n")
+    archiving.turn()
+    assert archiving.repository.read("erasures.txt") == b"one 2026-11-27T04:00:00Z\n"

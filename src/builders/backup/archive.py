@@ -6,6 +6,7 @@ A replication slot of the database keeps what is not archived yet. The server de
 
 import asyncio
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ SLOT = "builders_archive"
 SEGMENT_BYTES = 16 << 20  # as initdb sets it
 _PER_FILE = (1 << 32) // SEGMENT_BYTES  # segments with the same middle part of the name
 ENDING = ".gz.age"
+_FILE = re.compile(r"([0-9A-F]{24})-([0-9a-f]{64})\.gz\.age")
 Read = Callable[[str], AbstractContextManager[IO[bytes]]]
 _log = log.get_logger()
 
@@ -105,12 +107,16 @@ def _save(
 
 
 def list_segments(repository: Repository, backup: Backup) -> Mapping[str, Segment]:
-    """Return the archived segments of the timeline of a backup by name, in order."""
+    """Return the archived segments of the timeline of a backup by name, in order.
+
+    Of a segment that was archived again after a crash, the last file: an earlier one may not be on the disk.
+    """
+    files = repository.list(f"{home_of(backup)}/log")
     found = {}
-    for path, file in sorted(repository.list(f"{home_of(backup)}/log").items()):
-        name, _, digest = path.rpartition("/")[2].removesuffix(ENDING).partition("-")
-        found[name] = Segment(path=path, sha256=digest, written_at=file.written_at)
-    return found
+    for path in sorted(files, key=lambda path: files[path].written_at):
+        if match := _FILE.fullmatch(path.rpartition("/")[2]):
+            found[match[1]] = Segment(path=path, sha256=match[2], written_at=files[path].written_at)
+    return dict(sorted(found.items()))
 
 
 def list_further(segments: Mapping[str, Segment], backup: Backup) -> Sequence[str]:
@@ -138,20 +144,31 @@ def find_rivals(repository: Repository, found: Sequence[Backup]) -> Mapping[str,
     return ends if goes_on else {}
 
 
-def verify(repository: Repository, backup: Backup, *, after: datetime) -> Sequence[str]:
-    """Return what is wrong with the log of a backup: changed, missing between others, or not continued `after`."""
-    segments = list_segments(repository, backup)
-    own = {name: each for name, each in segments.items() if number_of(name) >= number_of(backup.log_from)}
-    errors = [
-        f"Segment {name} of the log was changed: its SHA-256 differs."
-        for name, each in own.items()
-        if repositories.digest_of(repository, each.path) != each.sha256
-    ]
-    further = list_further(segments, backup)
-    if len(further) < len(own):
-        next_name = name_of(backup.timeline, number_of(backup.log_from) + len(further))
-        errors.append(f"Segment {next_name} of the log is missing, and later ones are there.")
-    last = max((each.written_at for each in own.values()), default=after)
+def verify(repository: Repository, found: Sequence[Backup], *, after: datetime) -> Sequence[str]:
+    """Return what is wrong with the log of backups, of which the first is the newest.
+
+    It was changed, is missing between others, or is not continued `after`. A gap that ends with a backup is none:
+    the archive was given up.
+    """
+    errors, last = [], after
+    for home in dict.fromkeys(map(home_of, found)):
+        own = [each for each in found if home_of(each) == home]
+        begins = {number_of(each.log_from) for each in own}
+        listed = list_segments(repository, own[0])
+        segments = {name: each for name, each in listed.items() if number_of(name) >= min(begins)}
+        numbers = {number_of(name) for name in segments}
+        errors += [
+            f"Segment {name} of the log was changed: its SHA-256 differs."
+            for name, each in segments.items()
+            if repositories.digest_of(repository, each.path) != each.sha256
+        ]
+        errors += [
+            f"Segment {name_of(own[0].timeline, each - 1)} of the log is missing, and later ones are there."
+            for each in sorted(numbers - begins)
+            if each - 1 not in numbers
+        ]
+        if own[0] is found[0] and segments:
+            last = max(each.written_at for each in segments.values())
     if last < after:
         errors.append(f"No log was archived since {last:%Y-%m-%dT%H:%M:%SZ}.")
     return errors

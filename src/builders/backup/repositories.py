@@ -6,6 +6,8 @@ the segments of its log. `backup.json` comes last: without it a backup was not c
 
 import hashlib
 import os
+import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ PART_BYTES = 8 << 20  # of a large file, each with its own request and checksum
 ATTEMPT_S = 60
 RETRIES = 3
 _BACKUP = TypeAdapter(Backup)
+_HOME = re.compile(r"\d+-\d+")
 _NOT_SHOWN = "\n\nDebug source"  # of an error: the requests and the body of the response
 
 
@@ -83,9 +86,13 @@ class Repository:
 
     @contextmanager
     def opened(self, path: str) -> Iterator[Parts]:
-        """Open a file to read it. Raise FileNotFoundError."""
+        """Open a file to read it, in parts: a request has ATTEMPT_S. Raise FileNotFoundError."""
         with self._used() as store:
-            yield Parts(map(bytes, obstore.get(store, path).stream(min_chunk_size=CHUNK)))
+            size = obstore.head(store, path)["size"]
+            yield Parts(
+                bytes(obstore.get_range(store, path, start=each, end=min(each + PART_BYTES, size)))
+                for each in range(0, size, PART_BYTES)
+            )
 
     def list(self, prefix: str | None = None) -> Mapping[str, File]:
         """Return the files of a folder, by path."""
@@ -96,6 +103,17 @@ class Repository:
                 for page in pages
                 for each in page
             }
+
+    def list_folders(self, prefix: str | None = None) -> Sequence[str]:
+        """Return the paths of the folders in a folder."""
+        with self._used() as store:
+            return obstore.list_with_delimiter(store, prefix)["common_prefixes"]
+
+    def delete_folder(self, path: str) -> None:
+        """Delete a folder, with what a killed process left in it."""
+        self.delete([*self.list(path)])
+        if self.folder is not None:
+            shutil.rmtree(self.folder / path, ignore_errors=True)
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete files; those that do not exist are ignored."""
@@ -170,13 +188,19 @@ def record(repository: Repository, backup: Backup) -> None:
     repository.write(path_of(backup, FILE), _BACKUP.dump_json(backup, indent=2))
 
 
+def list_homes(repository: Repository) -> Sequence[str]:
+    """Return the folders of database systems and their timelines. A disk has others, such as lost+found."""
+    return [each for each in repository.list_folders() if _HOME.fullmatch(each)]
+
+
 def list_backups(repository: Repository) -> Sequence[Backup]:
-    """Return the complete backups, the newest first."""
+    """Return the complete backups, the newest first; none that says to be in another folder."""
     found = list[Backup]()
-    for path in repository.list():
-        if path.endswith(f"/{FILE}"):
-            with suppress(ValidationError):
-                found.append(_BACKUP.validate_json(repository.read(path)))
+    for folder in (each for home in list_homes(repository) for each in repository.list_folders(home)):
+        with suppress(ValidationError, FileNotFoundError):
+            each = _BACKUP.validate_json(repository.read(f"{folder}/{FILE}"))
+            if path_of(each, FILE) == f"{folder}/{FILE}":
+                found.append(each)
     return sorted(found, key=lambda each: each.made_at, reverse=True)
 
 

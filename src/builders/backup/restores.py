@@ -36,9 +36,10 @@ async def begin(
 ) -> Mapping[str, int]:
     """Let the service only read, and end what may have been ended after the backup; return how many of each.
 
-    Sessions, codes, requests of devices, connections and approvals end, keys are disabled unless `keeps_keys`, and
-    mandates have no budget for 30 days. The next invoice follows the last one that was given. Cursors get a new
-    epoch. Repeatable. Raise ValueError for what is no number of an invoice.
+    Sessions, codes, requests of devices, connections, approvals, links of emails and invitations end. Unless
+    `keeps_keys`, keys are disabled and addresses of calendars end. Mandates have no budget for 30 days. The next
+    invoice follows the last one that was given. Cursors get a new epoch. Repeatable. Raise ValueError for what is
+    no number of an invoice.
     """
     now = clock.now()
     series = None if last_invoice is None else read_number(last_invoice)
@@ -53,8 +54,11 @@ async def begin(
         "connections": await store.end_connections(conn, now=now),
         "approvals": await store.end_approvals(conn, now=now),
         "proposed approval policies": await store.end_proposals(conn, now=now),
+        "links that change an address": await store.end_links(conn, now=now),
+        "invitations": await store.end_invites(conn, now=now),
     }
     if not keeps_keys:
+        ended["addresses of calendars"] = await store.end_calendars(conn)
         ended["keys, until they are enabled"] = await store.disable_keys(conn, now=now)
     ended["budgets of mandates"] = await store.spend_mandates(conn, subject=ids.new(), now=now)
     if series is not None:

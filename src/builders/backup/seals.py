@@ -40,6 +40,15 @@ def public_of(private_key: str) -> str:
         raise Unreadable(f"This is no private key of backups: {error}.") from None
 
 
+def require_public(key: str) -> str:
+    """Return a public key. Raise Unreadable for what is none."""
+    try:
+        x25519.Recipient.from_str(key)
+    except pyrage.RecipientError as error:
+        raise Unreadable(f"This is no public key of backups: {error}.") from None
+    return key
+
+
 class Parts:
     """Reads a stream of parts."""
 

@@ -24,6 +24,10 @@ end_connections = query("""
 """).count()
 end_approvals = query("UPDATE plans_approval_decisions SET ended_at = %(now)s WHERE ended_at IS NULL").count()
 end_proposals = query("DELETE FROM plans_approval_proposals WHERE expires_at > %(now)s").count()
+# Links of emails that verify or change an address, invitations to teams, and addresses of calendars.
+end_links = query("UPDATE profile_tokens SET used_at = %(now)s WHERE used_at IS NULL").count()
+end_invites = query("UPDATE portfolio_team_invites SET ended_at = %(now)s WHERE ended_at IS NULL").count()
+end_calendars = query("DELETE FROM portfolio_renewals_calendars").count()
 disable_keys = query("""
     UPDATE identity_keys SET disabled_at = %(now)s
     WHERE digest IS NOT NULL AND revoked_at IS NULL AND disabled_at IS NULL

@@ -3,12 +3,12 @@
 import asyncio
 import signal
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import psycopg
 
-from builders.backup import archive, repositories
+from builders.backup import archive, repositories, seals
 from builders.backup.archive import AGE, FAILURES, LOG_AGE, SEGMENT_BYTES
 from builders.backup.records import Backup, Position
 from builders.backup.repositories import Repository
@@ -16,11 +16,13 @@ from builders.cli.embedded import backups, copies
 from builders.cli.embedded.backups import PUBLIC
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.cli.session import CannotStart, CommandFailed, alone, connected, fail, failing
+from builders.erasure.records import LIST
 from builders.kit.process import log, supervision
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
 EACH = timedelta(days=1)
+NEVER = datetime.min.replace(tzinfo=UTC)
 AGAIN = timedelta(minutes=10)  # after a backup that failed
 _log = log.get_logger()
 ERRORS = (psycopg.Error, OSError, EmbeddedServerError)
@@ -29,7 +31,9 @@ ERRORS = (psycopg.Error, OSError, EmbeddedServerError)
 def read_public(settings: Settings) -> str:
     """Return the key that seals backups; end the command if there is none."""
     try:
-        return (settings.data_dir / PUBLIC).read_text().strip()
+        return seals.require_public((settings.data_dir / PUBLIC).read_text().strip())
+    except (seals.Unreadable, UnicodeDecodeError) as error:
+        raise CannotStart(f"{settings.data_dir / PUBLIC}: {error}") from None
     except FileNotFoundError:
         raise CannotStart("There is no key that seals backups. Make one: `builders backup init`.") from None
 
@@ -69,7 +73,9 @@ class Archiver:
         self._settings, self._repository, self._public_key = settings, repository, public_key
         self._newest: Backup | None = None
         self._is_known = False  # what the repository has
-        self._next_at = self._archived_at = clock.now()
+        self._archived_at = self._began_at = clock.now()
+        self._tried_at = NEVER  # to make a backup, without success
+        self._erased_at: float | None = None  # when the list beside the backups was last brought up to date
         self._backup: asyncio.Task[None] | None = None
 
     async def turn(self) -> None:
@@ -81,8 +87,8 @@ class Archiver:
         except ERRORS as error:
             report(error)
         LOG_AGE.set((clock.now() - self._archived_at).total_seconds())
-        if self._newest is not None:
-            AGE.set((clock.now() - self._newest.made_at).total_seconds())
+        since = self._began_at if self._newest is None else self._newest.made_at
+        AGE.set((clock.now() - since).total_seconds())
 
     async def _advance(self) -> None:
         async with await psycopg.AsyncConnection.connect(self._settings.conninfo, autocommit=True) as conn:
@@ -98,9 +104,20 @@ class Archiver:
         if not self._is_known:
             self._newest = await asyncio.to_thread(self._find_continued, position)
             self._is_known = True
-        is_due = self._newest is None or clock.now() - self._newest.made_at >= EACH
-        if is_due and self._backup is None and clock.now() >= self._next_at:
+        await asyncio.to_thread(self._list_erased)
+        # Also after a backup of the future: the clock was wrong.
+        is_due = self._newest is None or abs(clock.now() - self._newest.made_at) >= EACH
+        if is_due and self._backup is None and abs(clock.now() - self._tried_at) >= AGAIN:
+            self._tried_at = clock.now()
             self._backup = asyncio.create_task(self._back_up())
+
+    def _list_erased(self) -> None:
+        """Add erasures to the list beside the backups at once: a restore to a moment before repeats them."""
+        own = self._settings.data_dir / LIST
+        changed_at = own.stat().st_mtime if own.exists() else None
+        if changed_at != self._erased_at:
+            repositories.merge_erasures(self._repository, own)
+            self._erased_at = changed_at
 
     def _find_continued(self, position: Position) -> Backup | None:
         """Return the newest backup of this database, if the archive has the log after it."""
@@ -116,12 +133,12 @@ class Archiver:
     async def _back_up(self) -> None:
         try:
             self._newest = await _create(self._settings, self._repository, self._public_key, keeps_log=True)
+            self._tried_at = NEVER
             _log.info("backup_created", backup=self._newest.id)
             if self._repository.folder is not None:  # the credentials of a bucket only add
-                await asyncio.to_thread(backups.prune, self._repository, before=clock.now() - backups.KEPT)
+                await asyncio.to_thread(backups.prune, self._repository, days=backups.KEPT_DAYS)
         except (*ERRORS, CommandFailed) as error:
             report(error)
-            self._next_at = clock.now() + AGAIN
         finally:
             self._backup = None
 

@@ -113,10 +113,10 @@ def verify(*, hours: int, minutes: int, content: bool, key_fd: int | None, as_js
     with failing(OSError):
         found = repositories.list_backups(repository)
         errors = [f"{each.id}: {error}" for each in found for error in repositories.verify(repository, each)]
-        if not found or now - found[0].made_at > timedelta(hours=hours):
+        if not any(abs(now - each.made_at) <= timedelta(hours=hours) for each in found):
             errors.append(f"There is no backup of the last {hours} hours.")
         if found:
-            errors += archive.verify(repository, found[0], after=now - timedelta(minutes=minutes))
+            errors += archive.verify(repository, found, after=now - timedelta(minutes=minutes))
         if found and key_fd is not None:
             chosen = Chosen(repository=repository, backup=found[0], private_key=_read_key(key_fd))
             errors += backups.open_all(chosen)
@@ -127,13 +127,14 @@ def verify(*, hours: int, minutes: int, content: bool, key_fd: int | None, as_js
 
 
 @backup.command()
-@click.option("--days", type=click.IntRange(1, 3660), default=35, show_default=True, help="Keep so many days.")
+@click.option(
+    "--days", type=click.IntRange(1, 3660), default=35, show_default=True, help="Keep so many days with a backup."
+)
 @commands.json_option
 def prune(*, days: int, as_json: bool) -> None:
-    """Delete old backups, but not the newest, and the log that no backup needs."""
+    """Delete old backups and the log that no backup needs. Days without a backup do not count."""
     with failing(OSError):
-        repository = archiver.open_repository(_read_embedded())
-        ids = backups.prune(repository, before=clock.now() - timedelta(days=days))
+        ids = backups.prune(archiver.open_repository(_read_embedded()), days=days)
     commands.show({"deleted": ids}, as_json=as_json, text=f"{commands.counted(len(ids), 'backup')} deleted.")
 
 
@@ -179,10 +180,9 @@ def restore(
             _require_one_log(chosen)
         if last_invoice is not None:
             restores.read_number(last_invoice)
-        if secret_keys is not None:
-            _open_keys(settings, secret_keys, chosen.private_key)
+        keys = None if secret_keys is None else _open_keys(secret_keys, chosen.private_key)
         settle = partial(restores.begin, target=chosen.to, keeps_keys=keep_keys, last_invoice=last_invoice)
-        lines = _restore(settings, chosen, settle)
+        lines = _restore(settings, chosen, settle, keys)
     later = _list_later(settings, chosen)
     made = archiver.back_up(settings, repository=chosen.repository, keeps_log=True)
     rows = [(each.at.isoformat(), each.kind, each.account_id, each.what) for each in later]
@@ -252,8 +252,9 @@ def _write_public(settings: Settings, public: str) -> None:
 
 def _save_keys(settings: Settings, path: Path, public: str, repository: Repository) -> None:
     """Seal the secret keys into a file of their own, which must not be beside the backups."""
-    if repository.folder is not None and path.is_relative_to(repository.folder):
-        fail(f"The secret keys do not belong in {repository.name}: who gets both reads everything.")
+    for folder in filter(None, [repository.folder, settings.data_dir]):  # each backup has the files of the latter
+        if path.resolve().is_relative_to(folder.resolve()):
+            fail(f"The secret keys do not belong in {folder}: who gets them with a backup reads everything.")
     ring = read_keyring(settings)
     given = [each.get_secret_value() for each in settings.secret_keys]
     text = "\n".join(given) if given else (settings.data_dir / SECRET_KEYS).read_text()
@@ -262,14 +263,12 @@ def _save_keys(settings: Settings, path: Path, public: str, repository: Reposito
         on_database(ready, partial(known_keys.note_saved, keyring=ring))
 
 
-def _open_keys(settings: Settings, sealed: Path, private: str) -> None:
-    """Put the secret keys into the data folder."""
+def _open_keys(sealed: Path, private: str) -> str:
+    """Return the secret keys. Raise Unreadable."""
     content = io.BytesIO()
     with sealed.open("rb") as source:
         seals.unseal(source, content.write, private_key=private)
-    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
-    with written(settings.data_dir / SECRET_KEYS) as file:
-        file.write(content.getvalue().decode())
+    return content.getvalue().decode()
 
 
 def _read_key(descriptor: int) -> str:
@@ -323,9 +322,12 @@ def _list_later(settings: Settings, chosen: Chosen) -> Sequence[Later]:
         return []
 
 
-def _restore(settings: Settings, chosen: Chosen, settle: Settle) -> Sequence[str]:
+def _restore(settings: Settings, chosen: Chosen, settle: Settle, keys: str | None) -> Sequence[str]:
     """Restore a backup beside the place of the database, end what could be revoked, and use it."""
     with backups.recovered(settings.data_dir, chosen) as found:
+        if keys is not None:
+            with written(settings.data_dir / SECRET_KEYS) as file:
+                file.write(keys)
         erased = repositories.merge_erasures(chosen.repository, settings.data_dir / LIST)
         lines = asyncio.run(_settle(found.conninfo, settings, settle, list(erased.values())))
         found.use()

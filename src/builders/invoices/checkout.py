@@ -35,7 +35,7 @@ from builders.invoices.store.payments import CheckoutSession
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import LiveKeyRequired
 from builders.kit.outbound.client import Outbound, OutboundFailed
-from builders.kit.process import log
+from builders.kit.process import log, traces
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money, decimals_of
@@ -165,14 +165,15 @@ class _Transport(stripe.HTTPClient):
     ) -> tuple[bytes, int, Mapping[str, str]]:
         """Send one request. Raise APIConnectionError."""
         try:
-            answer = await self._outbound.request(
-                method.upper(),
-                url,
-                headers={name: value for name, value in headers.items() if name.lower() in _HEADERS},
-                body=post_data.encode() if isinstance(post_data, str) else post_data,
-                total_s=TOTAL_S,
-                max_bytes=MAX_RESPONSE,
-            )
+            with traces.span("stripe.request", "client"):
+                answer = await self._outbound.request(
+                    method.upper(),
+                    url,
+                    headers={name: value for name, value in headers.items() if name.lower() in _HEADERS},
+                    body=post_data.encode() if isinstance(post_data, str) else post_data,
+                    total_s=TOTAL_S,
+                    max_bytes=MAX_RESPONSE,
+                )
         except OutboundFailed as error:
             raise stripe.APIConnectionError(str(error)) from error  # type: ignore[no-untyped-call] # it has no types
         return answer.body, answer.status, answer.headers

@@ -58,7 +58,11 @@ class Readiness:
         Literal["ready", "not_ready"], doc("`not_ready`, with status 503, if requests cannot be answered.")
     ]
     writes: Annotated[
-        bool, doc("False while the database is read-only or its disk is full: then only reads are answered.")
+        bool,
+        doc(
+            "False while the database is read-only, its disk is full, or nobody has accepted its restore: then "
+            "only reads are answered."
+        ),
     ]
     detail: Annotated[str, doc("The result as a text, such as `ready; outbox: cannot be written`.")]
     checks: Annotated[Checks, doc("Result for each dependency.")]

@@ -10,7 +10,7 @@ from typing import Self
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from builders.kit.db import demand
+from builders.kit.db import demand, restores
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher, outbox
@@ -38,6 +38,7 @@ _TRIED: Mapping[str, Callable[[Conn], Awaitable[None]]] = {
     "database": store.allocate_page,
     "outbox": outbox.insert_probe,
 }
+RESTORED = "restore"  # not accepted: the service only reads
 _WAITED = {"55P03", "57014"}  # SQLSTATEs of timeouts: of a lock, such as that of another probe; of a statement
 
 
@@ -55,7 +56,7 @@ class WriteCheck:
         self._trying: asyncio.Task[None] | None = None
 
     async def list_refused(self) -> frozenset[str]:
-        """Return what cannot be written, of `database` and `outbox`.
+        """Return what cannot be written, of `database` and `outbox`; RESTORED if the service only reads.
 
         A late result is used by a later call, because a slow server may only be busy.
         """
@@ -77,7 +78,8 @@ class WriteCheck:
         try:
             async with self._database.connection() as conn:
                 refused = [name for name, write in _TRIED.items() if await _refuses(conn, name, write)]
-                self._refused = frozenset(refused)
+                is_accepted = (await restores.read(conn)).is_accepted
+                self._refused = frozenset(refused if is_accepted else [*refused, RESTORED])
         except (DatabaseUnavailable, DatabaseBusy):
             self._refused = frozenset()  # the check of the database reports it
         finally:
@@ -135,7 +137,8 @@ class Prober(AbstractAsyncContextManager["Prober"]):
         work, refused, details = _Work(), frozenset[str](), ["database: away"]
         if is_there:
             work, refused = await asyncio.gather(_examine_work(self._database), self._write_check.list_refused())
-            details = ["ready", *(f"{name}: cannot be written" for name in sorted(refused))]
+            details = ["ready", *(f"{name}: cannot be written" for name in sorted(refused - {RESTORED}))]
+            details += ["restore: not accepted"] if RESTORED in refused else []
         outbox_check = work.outbox
         if "outbox" in refused:
             outbox_check = _DEGRADED

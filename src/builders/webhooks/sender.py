@@ -40,6 +40,9 @@ IN_FLIGHT = metrics.total("builders_webhook_in_flight", "Requests to receivers u
 DUE = metrics.latest("builders_webhook_due", "Deliveries that are due now; 100,000 at most.")
 PENDING = metrics.latest("builders_webhook_pending", "Deliveries that have not ended; 100,000 at most.")
 DUE_AGE = metrics.latest("builders_webhook_oldest_due_seconds", "Waiting time of the oldest due delivery.")
+LATE = metrics.latest(
+    "builders_webhook_late_seconds", "As before, of the receivers that neither fail nor are slow."
+)
 OUTBOX_AGE = metrics.latest("builders_outbox_oldest_seconds", "Waiting time of the oldest event for its fan-out.")
 
 
@@ -61,6 +64,7 @@ async def measure(database: Database) -> None:
     DUE.set(queue.due)
     PENDING.set(queue.pending)
     DUE_AGE.set(0 if queue.oldest_due_at is None else (now - queue.oldest_due_at).total_seconds())
+    LATE.set(0 if queue.late_since is None else (now - queue.late_since).total_seconds())
     OUTBOX_AGE.set(age.total_seconds())
 
 

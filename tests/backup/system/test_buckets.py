@@ -140,6 +140,15 @@ def test_a_large_file_is_saved_in_parts_with_checksums(repository: Repository, n
     assert network.sent.lower().count(b"x-amz-checksum-sha256:") >= LARGE // repositories.PART_BYTES
 
 
+def test_a_large_file_is_read_in_parts_of_which_each_has_its_time(
+    repository: Repository, network: Network
+) -> None:
+    save_large(repository)
+    with repository.opened("1-1/a/large") as file:
+        assert sum(len(part) for part in iter(file.read, b"")) == LARGE
+    assert network.sent.lower().count(b"\r\nrange: bytes=") == 3
+
+
 def test_a_transfer_that_breaks_is_repeated(repository: Repository, network: Network) -> None:
     network.breaks_after = 100_000
     saved = save_large(repository)

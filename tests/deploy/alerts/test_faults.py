@@ -48,7 +48,7 @@ from tests.mail.make import SIGN_IN
 from tests.portfolio.registrars.make import connect
 from tests.portfolio.registrars.sync import by_provider, fake_of, sync
 from tests.tracking.conftest import BROWSER, SentMessage
-from tests.webhooks.engine.harness import Harness
+from tests.webhooks.engine.harness import Harness, status
 
 PROJECTS = "/v1/builders/projects"
 FULL = """
@@ -232,18 +232,20 @@ async def test_mail_whose_server_is_away(alert: Alert, harness: Harness, own: Se
 
 
 @makes("BuildersWebhooksLate")
-async def test_a_receiver_that_is_away(alert: Alert, harness: Harness) -> None:
+async def test_deliveries_that_no_worker_sends(alert: Alert, harness: Harness) -> None:
     account = await harness.account()
+    async with receiving(saying(status(500))) as failing, calling(failing) as harness.outbound:
+        await harness.destination(account.id, failing.url)
+        await harness.happen(account.id)
+        await harness.rounds()
+    clock.move(timedelta(hours=1))
     await sender.measure(harness.database)
     before = values()
     async with receiving(saying(OK)) as receiver:
         await harness.destination(account.id, receiver.url)
-    async with calling(receiver) as harness.outbound:
-        await harness.happen(account.id, count=40)
-        for _ in range(20):
-            await harness.rounds()
-            clock.move(timedelta(minutes=1))
-            await sender.measure(harness.database)
+    await harness.happen(account.id)
+    clock.move(timedelta(minutes=16))
+    await sender.measure(harness.database)
     alert.check(before, values())
 
 

@@ -88,6 +88,13 @@ def test_files_of_ended_processes_do_not_pile_up(environment: Mapping[str, str])
     assert names == {"counter_0.db", "histogram_0.db"}
 
 
+def test_a_process_that_was_killed_before_it_counted_ends_no_metrics(environment: Mapping[str, str]) -> None:
+    killed = Counting(environment, 1)
+    killed.kill()
+    Path(environment[metrics.FOLDER], f"counter_{killed.process.pid}.db").write_bytes(b"")
+    assert read(environment)["builders_probe_seconds_count"] == 1
+
+
 def test_the_folder_ends_with_the_parent() -> None:
     with metrics.shared() as environment:
         folder = Path(environment[metrics.FOLDER])

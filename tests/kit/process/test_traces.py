@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from io import StringIO
 
 import pytest
@@ -28,6 +29,27 @@ def collector() -> Iterator[Collector]:
 
 def count(result: str) -> float:
     return metrics.REGISTRY.get_sample_value("builders_trace_spans_total", {"result": result}) or 0.0
+
+
+def test_of_an_endless_answer_only_the_beginning_is_read() -> None:
+    sent = 0
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            nonlocal sent
+            client, _ = listener.accept()
+            with client, suppress(OSError):
+                client.recv(65536)
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+                while sent < 1_000_000_000:
+                    sent += client.send(bytes(65536))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with tracing(f"http://127.0.0.1:{listener.getsockname()[1]}"), traces.span("one"):
+            pass
+        thread.join()
+    assert sent < 100_000_000
 
 
 def test_a_span_below_another_has_its_trace(collector: Collector) -> None:

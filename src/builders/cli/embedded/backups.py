@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
@@ -31,7 +31,8 @@ DRILL = "drill-"  # begins the name of a folder of a drill
 # What is in the data folder and in no backup: the database is one by itself, keys are apart, mail is sent, and
 # sockets come and go.
 OMITTED = ("postgres", SECRET_KEYS, "outbox", PUBLIC, LIST, DRILL, activity.FOLDER)
-KEPT = timedelta(days=35)
+DRAFT = ".part"  # ends the name of a file that is being written
+KEPT_DAYS = 35
 RECOVERY_TIMEOUT_S = 24 * 3600
 # The log is in its folder: nothing is fetched. A restored database continues in a timeline of its own.
 _RECOVERY = {
@@ -89,7 +90,12 @@ async def create(
             parts={},
         )
         # Another process can wait for the parts, which take long.
-        parts = await asyncio.to_thread(_save_parts, data_dir, repository, made, public_key)
+        try:
+            parts = await asyncio.to_thread(_save_parts, data_dir, repository, made, public_key)
+        except (EmbeddedServerError, OSError):
+            if repository.folder is not None:  # the credentials of a bucket only add
+                await asyncio.to_thread(repository.delete_folder, f"{home_of(made)}/{made.id}")
+            raise
     made = replace(made, parts=parts)
     await asyncio.to_thread(repositories.merge_erasures, repository, data_dir / LIST)
     await asyncio.to_thread(repositories.record, repository, made)
@@ -110,21 +116,36 @@ def _pack(data_dir: Path, packed: IO[bytes]) -> None:
     _, directory = copies.open_used(data_dir)
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path in sorted(data_dir.iterdir()):
-            if not path.name.startswith(OMITTED) and not path.name.endswith(".lock") and not path.is_socket():
-                tar.add(path, path.name)
+            if not path.name.startswith(OMITTED) and not path.name.endswith((".lock", DRAFT)):
+                tar.add(path.resolve(), path.name, filter=_without_special)
         tar.add(directory.password, PASSWORD)
     packed.seek(0)
 
 
-def prune(repository: Repository, *, before: datetime) -> Sequence[str]:
-    """Delete backups of before a time, but not the newest, and the log that is not needed; return their ids."""
+def _without_special(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Leave out what no restore makes: links, pipes and sockets. A link in the data folder itself is followed."""
+    return info if info.isfile() or info.isdir() else None
+
+
+def prune(repository: Repository, *, days: int) -> Sequence[str]:
+    """Delete backups but those of the last days that have one, and the log that is not needed; return their ids.
+
+    Days without a backup do not count: when the clock jumps ahead, the earlier backups are still there.
+    """
     found = repositories.list_backups(repository)
-    kept = [each for each in found if each.made_at >= before or each is found[0]]
+    last = sorted({each.made_at.date() for each in found})[-days:]
+    kept = [each for each in found if each.made_at.date() in last]
     old = [each for each in found if each not in kept]
     # First: what is deleted in part is no backup.
     repository.delete([path_of(each, repositories.FILE) for each in old])
     for each in old:
-        repository.delete([*repository.list(f"{home_of(each)}/{each.id}")])
+        repository.delete_folder(f"{home_of(each)}/{each.id}")
+    for home in repositories.list_homes(repository):
+        ids = {each.id for each in kept if home_of(each) == home}
+        left = {each.rpartition("/")[2] for each in repository.list_folders(home)} - ids
+        for name in left:
+            if name < max(ids, default=""):  # not completed, and not being made
+                repository.delete_folder(f"{home}/{name}")
     repository.delete(archive.prune(repository, kept, sorted({home_of(each) for each in found})))
     return [each.id for each in old]
 

@@ -104,7 +104,9 @@ class Processes(Collector):
 def _add(file: Path, to: Path) -> None:
     """Add the values of a file to another one, and delete it."""
     sums = MmapedDict(str(to))
-    for key, value, timestamp, _ in MmapedDict.read_all_values_from_file(str(file)):
+    # Without a byte: its process was killed when it had created it.
+    values = MmapedDict.read_all_values_from_file(str(file)) if file.stat().st_size else ()
+    for key, value, timestamp, _ in values:
         sums.write_value(key, sums.read_value(key)[0] + value, timestamp)
     sums.close()
     file.unlink()

@@ -4,6 +4,7 @@ A collector that is away costs spans and no request: what does not fit into the 
 only if a collector is configured.
 """
 
+import io
 import logging
 import threading
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from opentelemetry.trace import (
     TraceFlags,
     set_span_in_context,
 )
+from requests import Response, Session
 
 from builders.kit.process import log
 from builders.kit.process.traces import SPANS, Kind
@@ -35,8 +37,15 @@ EXPORT_S = 5.0  # of one batch, with its repetitions
 END_S = 2.0  # for the last spans of a process that stops
 QUEUE = 4_096  # spans that wait; about 4 MB
 BATCH, DELAY_MS = 512, 1_000
+ANSWER_BYTES = 4_096
 
 _log = log.get_logger()
+
+
+def _shorten(response: Response, *_: Any, **__: Any) -> None:
+    """Read only the beginning of an answer, which nobody needs."""
+    source, response.raw = response.raw, io.BytesIO(response.raw.read(ANSWER_BYTES))
+    source.close()
 
 
 class CountedExporter(SpanExporter):
@@ -120,7 +129,9 @@ def opened(url: str, *, process: str) -> Iterator[Otel]:
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # each failure has a line there
     own = {"service.name": "builders", "service.version": VERSION, "builders.process": process}
     provider = TracerProvider(resource=Resource(own).merge(Resource.create()), shutdown_on_exit=False)
-    exporter = OTLPSpanExporter(url.rstrip("/") + PATH, timeout=EXPORT_S)
+    session = Session()
+    session.hooks["response"].append(_shorten)
+    exporter = OTLPSpanExporter(url.rstrip("/") + PATH, timeout=EXPORT_S, session=session)
     provider.add_span_processor(
         CountedProcessor(
             CountedExporter(exporter),

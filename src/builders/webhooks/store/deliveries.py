@@ -8,6 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.webhooks.records import Attempt, Delivery, DeliveryFilter, DeliveryStatus, ReplayedDeliveries
+from builders.webhooks.store.claims import SLOW_MS
 
 # How far an event's id and its time differ at most: the ids of a batch run ahead of the clock by seconds.
 ID_SKEW = timedelta(hours=1)
@@ -110,6 +111,7 @@ class Queue:
     due: int  # MAX_COUNTED at most
     pending: int  # MAX_COUNTED at most; includes deliveries that are due later
     oldest_due_at: datetime | None
+    late_since: datetime | None  # when the oldest one became due whose receiver did not fail and is not slow
 
 
 async def list_page(
@@ -169,8 +171,17 @@ measure_queue = query("""
            (SELECT count(*) FROM (
                 SELECT delivery_id FROM webhooks_due LIMIT %(counted)s
             ) AS pending)::int AS pending,
-           (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
-""").only(Queue, counted=MAX_COUNTED)
+           (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at,
+           (SELECT min(due.next_attempt_at) FROM (
+                SELECT account_id, destination_id, next_attempt_at FROM webhooks_due
+                WHERE next_attempt_at <= %(now)s ORDER BY next_attempt_at LIMIT %(counted)s
+            ) AS due
+            JOIN webhooks_destinations AS destination
+              ON destination.account_id = due.account_id AND destination.id = due.destination_id
+            WHERE destination.enabled AND failures = 0 AND coalesce(last_duration_ms, 0) <= %(slow_ms)s
+              AND NOT EXISTS (SELECT FROM kit_suspensions AS held WHERE held.account_id = due.account_id)
+           ) AS late_since
+""").only(Queue, counted=MAX_COUNTED, slow_ms=SLOW_MS)
 # A manual retry: one attempt outside the retry schedule, which continues afterwards. Skips deliveries in flight.
 requeue = query("""
     WITH due AS (

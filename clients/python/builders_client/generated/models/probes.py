@@ -40,7 +40,7 @@ class ReadinessReply(Model):
     status: str
     """`not_ready`, with status 503, if requests cannot be answered. Known values: ready, not_ready."""
     writes: bool
-    """False while the database is read-only or its disk is full: then only reads are answered."""
+    """False while the database is read-only, its disk is full, or nobody has accepted its restore: then only reads are answered."""
     detail: str
     """The result as a text, such as `ready; outbox: cannot be written`."""
     checks: ChecksReply
