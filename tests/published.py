@@ -46,7 +46,9 @@ class Published:
         if operation is None:
             own = (
                 {303, 400, 401, 403, 409, 410, 412, 424, 429, 503}
-                if request.url.path.startswith(("/console", "/mcp", "/oauth", "/.well-known/oauth"))
+                if request.url.path.startswith(
+                    ("/console", "/mcp", "/oauth", "/.well-known/oauth", "/v1/auth/login/work")
+                )
                 else set[int]()
             )
             assert response.status_code in {200, 204, 304, 308, 404, 405, 413, 422} | own, (

@@ -234,7 +234,7 @@ async def test_support_changes_nothing_that_it_may_not(alice: Person, name: str)
 
 async def test_a_name_is_planned_without_a_program(browser: Visitor, domain: str) -> None:
     await catch_up(browser.person.service.api.state.catalog)
-    found = await browser.open(f"/?q=ada+{domain.partition('.')[0]}")
+    found = await browser.open(f"/search?q=ada+{domain.partition('.')[0]}")
     page = await browser.open(f"/console/claim?local_part=ada&domain={domain}")
     plan = await browser.submit(page, "claim", destination="ada@example.net")
 

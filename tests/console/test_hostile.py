@@ -80,7 +80,7 @@ async def test_a_manifest_stays_text(browser: Visitor, alice: Person, domain: st
     check(await browser.open(f"/console/plans/{planned['id']}"), text)
 
 
-@pytest.mark.parametrize("path", ["/console/search", "/console/names", "/"])
+@pytest.mark.parametrize("path", ["/console/search", "/console/names", "/search"])
 async def test_a_query_stays_text(browser: Visitor, path: str, any_text: str) -> None:
     check(await browser.get(path, params={"q": any_text}), any_text)
 

@@ -70,14 +70,6 @@ async def test_a_wrong_code_is_the_same_without_an_account(
     assert states[0] == states[1]  # rows too: a try that writes takes longer than one that finds nothing
 
 
-async def test_an_address_without_an_account_gets_no_message(
-    anyone: Client, nobody: str, postbox: Postbox
-) -> None:
-    await anyone.post(LOGIN, json={"email": nobody})
-
-    assert await postbox.all_for(nobody) == []
-
-
 async def test_neither_code_nor_token_is_stored(
     anyone: Client, alice: Person, postbox: Postbox, conn: Conn
 ) -> None:

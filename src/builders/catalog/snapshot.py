@@ -239,8 +239,13 @@ def get_domain(catalog: Snapshot, *, name: str) -> CatalogDomain:
     """Return a public domain by either form of its name. Raise DomainNotFound."""
     domain = catalog.by_domain.get(find_a_label(name) or "")
     if domain is None:
-        raise DomainNotFound("The catalog has no such domain.", next_action="List them: GET /v1/catalog/domains")
+        raise domain_not_found()
     return domain
+
+
+def domain_not_found() -> DomainNotFound:
+    """Return the refusal of a name that the catalog does not show."""
+    return DomainNotFound("The catalog has no such domain.", next_action="List them: GET /v1/catalog/domains")
 
 
 def list_domains(

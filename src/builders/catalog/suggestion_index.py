@@ -123,6 +123,10 @@ class SuggestionIndex:
         at = bisect_left(self._names, domain)
         return self._named[at] if at < len(self._names) and self._names[at] == domain else None
 
+    def by_name(self, start: int, stop: int) -> list[CatalogDomain]:
+        """Return domains in the order of their names."""
+        return [self.domains[position] for position in self._named[start:stop]]
+
     def matching(self, text: str) -> list[int]:
         """Return the domain of this name, or those whose name begins with the text (`har` for harbour.example)."""
         exact = self.find(text)

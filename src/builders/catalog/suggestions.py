@@ -27,6 +27,10 @@ _PER_ITEM = 4  # names looked up per requested suggestion, because some are take
 _SAME_NAME = 95  # weight of the requested local part on another domain
 GREETING = 70  # points of the first greeting
 _GREETINGS = ("hello", "hi", "me")
+_EXAMPLES = (
+    *("hello", "hi", "me", "anna", "ben", "clara", "david", "emma", "felix"),
+    *("julia", "leo", "maria", "max", "nina", "paul", "sofia", "team", "tom"),
+)
 _PREFIXES = ("hi", "hey", "the", "get", "my")
 _SUFFIXES = ("hq", "mail", "dev", "app", "studio")
 _DIGITS = "23456789"
@@ -100,6 +104,10 @@ def local_parts_of(words: Sequence[str]) -> tuple[LocalPart, ...]:
 def greetings() -> tuple[LocalPart, ...]:
     """Return the local parts for a domain without remaining words: hello, hi, me."""
     return tuple(LocalPart(text, "greeting", GREETING - at, frozenset()) for at, text in enumerate(_GREETINGS))
+
+
+def _examples() -> tuple[LocalPart, ...]:
+    return tuple(LocalPart(text, "example", GREETING - at, frozenset()) for at, text in enumerate(_EXAMPLES))
 
 
 def remaining_words(words: Sequence[str], label: str) -> list[str] | None:
@@ -288,6 +296,18 @@ async def list_alternatives(
         ("best alternatives", *query, frozenset(unavailable)),
         lambda: tuple(best_alternatives(_free(near, unavailable), _free(far, unavailable))),
     )
+
+
+async def list_free_names(conn: Conn, *, catalog: Snapshot, domain: str, limit: int) -> Sequence[Suggestion]:
+    """Return free names on a domain, as an example of what it offers. One statement."""
+    index = catalog.suggestion_index
+    position = index.find(domain)
+    if position is None:
+        return ()
+    names = _best_candidates(score_names(index, [position], (), _examples()), len(_EXAMPLES))
+    wanted = [RequestedName(domain=domain, key=each.key, skeleton=each.skeleton) for each in names]
+    unavailable = await claims.check_availability(conn, realm=LIVE, wanted=wanted) if wanted else {}
+    return best(_free(names, unavailable), limit=limit)
 
 
 async def _look_up(

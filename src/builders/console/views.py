@@ -222,10 +222,9 @@ def respond(
     return Response(text, status, HEADERS, html.MEDIA_TYPE)
 
 
-def respond_in_public(template: str, **values: Any) -> Response:
-    """Return a page that needs no session."""
-    text = _jinja.get_template(template).render(style=html.STYLE.address, **values)
-    return Response(text, HTTPStatus.OK, html.HEADERS, html.MEDIA_TYPE)
+def render(template: str, **values: Any) -> str:
+    """Return the text of a page that needs no session."""
+    return _jinja.get_template(template).render(style=html.STYLE.address, root=ROOT, **values)
 
 
 def money(value: Mapping[str, str] | None) -> Markup:

@@ -4,7 +4,6 @@ The operations of a login are for programs, and as pages for people. Opening an 
 because mail scanners also open links. The button of its page does.
 """
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 from uuid import UUID
@@ -21,6 +20,7 @@ from builders.identity import (
     scopes,
     sessions,
     sign_in_pages,
+    sign_up,
     unused_scopes,
 )
 from builders.identity.errors import (
@@ -40,7 +40,6 @@ from builders.identity.records import (
     KeyKind,
     LeakReport,
     ListedKey,
-    MailedCode,
     MailedLink,
     NewApiKey,
     NewSession,
@@ -51,7 +50,7 @@ from builders.identity.records import (
 from builders.kit.callers import Caller, FreshSignInRequired, PersonRequired, require_person
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.effects import Effect
-from builders.kit.errors import Invalid, RotationInProgress, TokenInvalid, problems
+from builders.kit.errors import RotationInProgress, TokenInvalid, problems
 from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import IssuerUnavailable, LiveKeyRequired, needs
@@ -66,7 +65,6 @@ from builders.kit.limits.policies import SITE_PREFIX_BITS, STOPS, UNLIMITED, Pol
 from builders.kit.pages import Page
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.kit.values.texts import canonical_email
 
 keys_router = Router(prefix="/v1/api-keys", tags=["api-keys"])
 router = Router(prefix="/v1/auth", tags=["auth"])
@@ -312,14 +310,26 @@ def _signed_in_answer(new: NewSession, *, secure: bool) -> ReplyWithHeaders:
 async def request_login(
     request: Request, body: schemas.LoginRequest, client: LoginClient, conn: Tx
 ) -> schemas.LoginReply | Response:
-    """Send a one-time code and a link to an account's email address; the response is the same without an account.
+    """Send a one-time code and a link to an email address; the response is the same without an account.
 
     The body is JSON; a browser sends a form and gets the page (`text/html`) with the form for the code.
     """
     await sessions.request_code(conn, email=body.email, client=client, return_to=body.return_to)
     if html.is_browser_navigation(request.scope):
-        return sign_in_pages.code_page(body.email, return_to=body.return_to)
+        needs_work = await sign_up.is_busy(conn)
+        return sign_in_pages.code_page(body.email, return_to=body.return_to, needs_work=needs_work)
     return schemas.LoginReply(expires_in_s=int(sessions.CODE_LIFETIME.total_seconds()))
+
+
+@login_router.post("/login/work", include_in_schema=False, dependencies=[rate_limit(LOGIN), WITHOUT_IDEMPOTENCY])
+async def request_login_with_work(form: forms.FormFields, client: LoginClient, conn: Tx) -> Response:
+    """Send a one-time code, also to a new address while many are new, for the work that the browser has proved."""
+    email = sign_in_pages.parse_address(form)
+    is_proved = sign_up.is_proof(form.get("work", ""), email=email)
+    back = forms.local_path(form.get("return_to"))
+    await sessions.request_code(conn, email=email, client=client, return_to=back, is_proved=is_proved)
+    alert = None if is_proved else "Your browser has proved no work, or too late."
+    return sign_in_pages.code_page(email, return_to=back, alert=alert, needs_work=not is_proved)
 
 
 @login_router.post(
@@ -412,19 +422,6 @@ async def show_login(
     return sign_in_pages.link_page(address, token=token, return_to=back)
 
 
-def parse_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
-    """Return the code or the token of the form. Raise Invalid."""
-    if "token" in form:
-        return MailedLink(token=form["token"])
-    if "code" not in form or "email" not in form:
-        missing = "code" if "email" in form else "token"
-        raise Invalid(("body", missing), "Field required", "missing")
-    try:
-        return MailedCode(email=canonical_email(form["email"]), code=form["code"])
-    except ValueError as error:
-        raise Invalid(("body", "email"), str(error), "email") from None
-
-
 @login_router.post(
     "/login/page",
     response_class=Response,
@@ -441,7 +438,7 @@ async def redeem_page(
     secure: Secure,
 ) -> Response:
     """Sign in with the form of a page: the token of a link, or a code with its email address; sets the cookie."""
-    proof = parse_proof(form)
+    proof = sign_in_pages.parse_proof(form)
     back = sign_in_pages.target_of(form.get("return_to"), is_mailed=isinstance(proof, MailedLink))
     try:
         client = login_client(request)

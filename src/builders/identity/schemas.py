@@ -226,7 +226,7 @@ class LoginRequest(Body):
 
 
 class LoginReply(WriteReply):
-    """The code was sent, if an account has the address."""
+    """The code was sent, if the address has an account or can open one."""
 
     status: Annotated[Literal["sent"], doc("Always `sent`, with or without an account of the address.")] = "sent"
     expires_in_s: Annotated[int, doc("Lifetime of the code, from its creation.")]

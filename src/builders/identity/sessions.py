@@ -1,9 +1,9 @@
 """Sign in with a code or a link from the mailbox; open, list and end sessions.
 
 Responses and their times do not reveal whether an address has an account. A request only inserts a row and
-enqueues a job. The job creates a code for every address, and sends it if there is an account. A wrong code reads
-and writes the same rows with the same statements for every address. An access token is valid until its session
-ends.
+enqueues a job. The job creates a code for every address, and sends it if there is an account, or if the address
+can open one (identity/sign_up.py). A wrong code reads and writes the same rows with the same statements for every
+address. An access token is valid until its session ends.
 
 A login-as grant of the operator lets support open one session as a customer, for an hour; it is audited. The text
 of a grant has the form of an API key's secret, `svc_grant_…`. Its digest is stored.
@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, NoReturn
 from urllib.parse import urlencode
 from uuid import UUID
 
-from builders.identity import access_tokens, accounts, keys, people, scopes
+from builders.identity import access_tokens, accounts, keys, people, scopes, sign_up
 from builders.identity.accounts import normalize_email
 from builders.identity.errors import AccountNotFound, GrantInvalid, GrantNotFound, SessionNotFound
 from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
@@ -56,6 +56,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail import addresses, service as mail
+from builders.mail.records import VENDOR
 from builders.mail.templates import SignInCode
 
 TOKEN_LIFETIME = timedelta(minutes=15)
@@ -327,8 +328,10 @@ _CODE, _TOKEN = "sign-in code", "sign-in token"  # purposes in the keyring
 _log = log.get_logger()
 
 
-async def request_code(conn: Conn, *, email: str, client: Client, return_to: str | None = None) -> None:
-    """Enqueue a job that sends a code to the email address if an account has it.
+async def request_code(
+    conn: Conn, *, email: str, client: Client, return_to: str | None = None, is_proved: bool = False
+) -> None:
+    """Enqueue a job that sends a code to the email address if an account has it, or if it can open one.
 
     The link in the message leads to the path `return_to` of this service after the login.
     """
@@ -339,13 +342,14 @@ async def request_code(conn: Conn, *, email: str, client: Client, return_to: str
         address=normalize_email(email),
         network=_network(client.address),
         return_to=return_to,
+        is_proved=is_proved,
         now=clock.now(),
     )
     await queue.defer(conn, MAIL_CODE_TASK, sign_in_id=str(sign_in_id))
 
 
 async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in_id: UUID) -> None:
-    """Create the requested code; send it if there is an account."""
+    """Create the requested code; send it if there is an account, or if the address can open one."""
     now = clock.now()
     request = await store.lock_request(conn, sign_in_id=sign_in_id, since=now - CODE_LIFETIME)
     if request is None:
@@ -355,18 +359,20 @@ async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in
     if await _is_limited(conn, address=address, network=network, account=account):
         _log.warning("too_many_sign_in_codes", sign_in_id=str(sign_in_id))
         return
+    opens_account = account is None and settings.sign_up and await sign_up.admits(conn, request=request)
     code, token = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH)), secrets.token_urlsafe(32)
     made = await store.set_code(
         conn,
         sign_in_id=sign_in_id,
         address=address,
         account_id=None if account is None else account.id,
+        opens_account=opens_account,
         code_hash=keyring.hash_token(_CODE, f"{sign_in_id} {code}"),
         token_hash=keyring.hash_token(_TOKEN, token),
         expires_at=now + CODE_LIFETIME,
         now=now,
     )
-    if made and account is not None:
+    if made and (account is not None or opens_account):
         query = {"token": token} | ({"return_to": request.return_to} if request.return_to else {})
         message = SignInCode(
             code=f"{code[:4]}-{code[4:]}",
@@ -376,7 +382,7 @@ async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in
         await mail.send(
             conn,
             keyring=keyring,
-            account_id=account.id,
+            account_id=VENDOR if account is None else account.id,
             to=address,
             template=message,
             expires_at=now + CODE_LIFETIME,
@@ -426,6 +432,7 @@ async def sign_in(
             found = await _get_link(conn, keyring, proof.token)
     async with database.transaction() as conn:
         claimed = await store.claim_code(conn, sign_in_id=found.id, now=clock.now())
+        claimed = claimed or await sign_up.open_account(conn, sign_in_id=found.id)
         if claimed is None:
             _refuse()
         account_id, email = claimed

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from urllib.parse import unquote, urlsplit
 
@@ -10,14 +11,18 @@ from fastapi.responses import RedirectResponse
 
 from builders.identity.issuer_sign_in import LIFETIME, Begun
 from builders.identity.records import MailedCode, MailedLink, NewSession
+from builders.identity.sign_up import WORK_BITS, work_period
 from builders.kit.errors import Invalid, Problem
 from builders.kit.http import error_pages, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import COOKIE
 from builders.kit.http.origins import OriginForbidden
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
+from builders.kit.values.texts import canonical_email
 
 FORM_ACTION = f"{forms.SIGN_IN_PATH}/page"
+WORK_ACTION = f"{forms.SIGN_IN_PATH}/work"
 FIRST_PAGE = "/console"  # after signing in
 _INVALID_LINK = ("It was used, it has expired, or a newer one was requested.", "Request a new one to sign in.")
 _FOREIGN_ORIGIN = (
@@ -37,6 +42,24 @@ def with_cookie(reply: object, *, token: str, expires_at: datetime, secure: bool
     return ReplyWithHeaders(reply, {"Set-Cookie": cookie})
 
 
+def parse_address(form: Mapping[str, str]) -> str:
+    """Return the email address of the form. Raise Invalid."""
+    try:
+        return canonical_email(form.get("email", ""))
+    except ValueError as error:
+        raise Invalid(("body", "email"), str(error), "email") from None
+
+
+def parse_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
+    """Return the code or the token of the form. Raise Invalid."""
+    if "token" in form:
+        return MailedLink(token=form["token"])
+    if "code" not in form or "email" not in form:
+        missing = "code" if "email" in form else "token"
+        raise Invalid(("body", missing), "Field required", "missing")
+    return MailedCode(email=parse_address(form), code=form["code"])
+
+
 def refusal_page(
     request: Request, refusal: Problem, return_to: str | None, proof: MailedCode | MailedLink | None = None
 ) -> Response:
@@ -53,10 +76,12 @@ def refusal_page(
     )
 
 
-def code_page(email: str, *, return_to: str | None, alert: str | None = None, status: int = 200) -> Response:
-    """Return the page with the form for the code."""
+def code_page(
+    email: str, *, return_to: str | None, alert: str | None = None, needs_work: bool = False, status: int = 200
+) -> Response:
+    """Return the page with the form for the code, and with that of a new address that `needs_work`."""
     paragraphs = [
-        f"If {email} has an account, you will receive a message with a code and a link.",
+        f"If {email} can sign in or open an account, you will receive a message with a code and a link.",
         "Enter the code here, or open the link. Both expire after 15 minutes.",
     ]
     code = html.Input(
@@ -64,15 +89,25 @@ def code_page(email: str, *, return_to: str | None, alert: str | None = None, st
     )
     button = html.Form(action=FORM_ACTION, label="Sign in", fields=_fields(return_to, email=email), inputs=[code])
     again = html.Link(href=forms.sign_in_url(return_to), label="Send a new code, or use another address")
-    return html.page("Check your email", paragraphs, alert=alert, button=button, links=[again], status=status)
+    work = None
+    if needs_work:
+        about = {"work": "", **_fields(return_to, email=email)}
+        work = html.Work(
+            html.Form(action=WORK_ACTION, label="I am new here", fields=about), work_period(), WORK_BITS
+        )
+    return html.page(
+        "Check your email", paragraphs, alert=alert, button=button, work=work, links=[again], status=status
+    )
 
 
 def address_page(request: Request, return_to: str | None) -> Response:
     """Return the page that offers every way to sign in. Raise Invalid for a program."""
     if not html.wants_html(request):
         raise Invalid(("query", "token"), "Send the token of the emailed link.", "login_form")
+    settings: Settings = request.app.state.settings
     return html.page(
         error_pages.SIGN_IN_TITLE,
+        ["The first code that you enter opens an account for a new address."] if settings.sign_up else (),
         button=error_pages.sign_in_form(return_to),
         choices=error_pages.sign_in_choices(request.scope, return_to),
         links=[html.HOME_LINK],

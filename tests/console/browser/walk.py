@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from builders.identity import sign_in_pages
 from tests.console.browser.account import Receiver, plan, promote, suggest
 from tests.console.browser.people import BOOKKEEPER, BUYER, DOMAINER, OWNER, REVIEWER, STRANGER, WITHIN_S, Demo
 from tests.plans.make import alias, full_manifest
@@ -90,6 +91,29 @@ def reviewer(site: Demo, signed_in: Callable[[str], Any]) -> tuple[Any, Any]:
     return buyer, other
 
 
+def test_names_are_found_while_a_person_types(browse: Browse) -> None:
+    page = browse()
+    page.keyboard.type("sales")
+    page.get_by_text("sales is reserved").wait_for()
+
+    assert page.locator("#found tbody th").count() > 0
+    assert page.url.endswith("/")
+
+
+def test_a_browser_proves_work_for_a_new_address(browse: Browse) -> None:
+    """The page is that of a service where many people sign up; the proof is computed and checked."""
+    page = browse()
+    asked = sign_in_pages.code_page("newcomer@example.net", return_to=None, needs_work=True)
+    page.route("**/v1/auth/login", lambda each: each.fulfill(headers=dict(asked.headers), body=asked.body))
+    page.get_by_label("Email address", exact=True).fill("newcomer@example.net")
+    page.get_by_role("button", name="Email me a code").click()
+    page.get_by_role("button", name="I am new here").click()
+    page.wait_for_url("**/v1/auth/login/work", timeout=WITHIN_S * 1000)
+
+    assert page.get_by_role("heading", level=1).inner_text() == "Check your email"
+    assert page.get_by_role("alert").count() == 0
+
+
 def test_a_name_is_bought_by_keyboard_alone(
     browse: Browse, site: Demo, receiver: Receiver, key: httpx.Client
 ) -> None:
@@ -100,7 +124,7 @@ def test_a_name_is_bought_by_keyboard_alone(
     page.wait_for_function("document.activeElement.name === 'q'")  # the search has the focus
     page.keyboard.type("olga")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/?q=olga")
+    page.wait_for_url("**/search?q=olga")
     address = page.locator("tbody th").first.inner_text()
     _press(page, "Claim")
     page.wait_for_url("**/console/claim?**")

@@ -126,14 +126,14 @@ revoke_grant = query("""
 # Without the lock, concurrent transactions would not count each other's codes.
 LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(hashtextextended('identity_sign_ins ' || %(address)s, 0))"
 FIND_REQUEST = """
-    SELECT address, return_to, requested_from FROM identity_sign_ins
+    SELECT address, return_to, requested_from, is_proved FROM identity_sign_ins
     WHERE id = %(id)s AND made_at IS NULL AND requested_at > %(since)s
 """
 # No code for a request when a newer one has its code: only the newest code is valid.
 SET_CODE = """
     UPDATE identity_sign_ins AS mine
     SET made_at = %(now)s, expires_at = %(expires_at)s, account_id = %(account_id)s, code_hash = %(code_hash)s,
-        token_hash = %(token_hash)s
+        token_hash = %(token_hash)s, opens_account = %(opens_account)s
     WHERE id = %(id)s AND made_at IS NULL
       AND NOT EXISTS (
           SELECT FROM identity_sign_ins AS newer
@@ -162,11 +162,12 @@ class CodeRequest:
     address: str
     return_to: str | None  # a path of this service
     requested_from: str  # the network of the client
+    is_proved: bool  # the browser has proved work
 
 
 insert_request = query("""
-    INSERT INTO identity_sign_ins (id, address, return_to, requested_at, requested_from)
-    VALUES (%(sign_in_id)s, %(address)s, %(return_to)s, %(now)s, %(network)s)
+    INSERT INTO identity_sign_ins (id, address, return_to, requested_at, requested_from, is_proved)
+    VALUES (%(sign_in_id)s, %(address)s, %(return_to)s, %(now)s, %(network)s, %(is_proved)s)
 """).run()
 
 
@@ -193,6 +194,7 @@ async def set_code(
     sign_in_id: UUID,
     address: str,
     account_id: UUID | None,
+    opens_account: bool,
     code_hash: bytes,
     token_hash: bytes,
     expires_at: datetime,
@@ -200,8 +202,8 @@ async def set_code(
 ) -> bool:
     """Set the code of the request and end the address' earlier codes; False when it or a newer request has one."""
     row = {"id": sign_in_id, "address": address, "account_id": account_id, "expires_at": expires_at, "now": now}
-    hashes = {"code_hash": code_hash, "token_hash": token_hash}
-    if (await conn.execute(SET_CODE, row | hashes)).rowcount != 1:
+    more = {"code_hash": code_hash, "token_hash": token_hash, "opens_account": opens_account}
+    if (await conn.execute(SET_CODE, row | more)).rowcount != 1:
         return False
     await conn.execute(END_OLDER_CODES, row)
     return True
@@ -224,7 +226,8 @@ try_code = query("""
 """).one(OpenCode)
 find_link = query("""
     SELECT id, address, code_hash FROM identity_sign_ins
-    WHERE token_hash = ANY(%(hashes)s) AND account_id IS NOT NULL AND ended_at IS NULL AND expires_at > %(now)s
+    WHERE token_hash = ANY(%(hashes)s) AND (account_id IS NOT NULL OR opens_account) AND ended_at IS NULL
+      AND expires_at > %(now)s
 """).one(OpenCode)
 # None when the code is no longer open.
 # If two claims are concurrent, one succeeds. The address must still be the account's.
@@ -235,6 +238,21 @@ claim_code = query("""
       AND account.id = mine.account_id AND account.sandbox_of IS NULL AND account.email = mine.address
     RETURNING account.id, account.email
 """).one(tuple[UUID, str])
+# None when it is no longer open, or of an address that had an account.
+claim_new_address = query("""
+    UPDATE identity_sign_ins SET ended_at = %(now)s
+    WHERE id = %(sign_in_id)s AND opens_account AND ended_at IS NULL AND expires_at > %(now)s
+    RETURNING address
+""").scalar(str)
+# As LOCK_ADDRESS, of the requests of a network.
+lock_network = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('identity_sign_ins of ' || %(network)s, 0))
+""").run()
+# Of a network, and all, without this one.
+count_new_addresses = query("""
+    SELECT count(DISTINCT address) FILTER (WHERE requested_from = %(network)s), count(DISTINCT address)
+    FROM identity_sign_ins WHERE opens_account AND requested_at > %(since)s AND address <> %(address)s
+""").only(tuple[int, int])
 # No row when the sign-in was used: of two concurrent uses, one succeeds.
 use_issuer_sign_in = query("""
     INSERT INTO identity_issuer_sign_ins (id, used_at) VALUES (%(sign_in_id)s, %(now)s)

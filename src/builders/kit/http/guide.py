@@ -36,7 +36,12 @@ PACKAGED = Path(str(resources.files("builders") / "guide"))  # script/release wr
 def choose_folder(data_dir: Path, packaged: Path = PACKAGED) -> Path:
     """Return the folder of the documentation: in the data folder, if it is built there, or in the wheel."""
     built = data_dir / "guide"
-    return packaged if packaged.is_dir() and not (built / "index.html").is_file() else built
+    return packaged if packaged.is_dir() and not is_built(built) else built
+
+
+def is_built(folder: Path) -> bool:
+    """Return whether the folder has the documentation."""
+    return (folder / "index.html").is_file()
 
 
 def add_guide(app: FastAPI, folder: Path) -> None:
@@ -66,7 +71,7 @@ def _find(folder: Path, name: str) -> StaticFile:
     # Path.is_file raises an error for a name that is too long for the file system.
     if path.is_relative_to(folder) and os.path.isfile(path):  # noqa: PTH113 - see above
         return _read(path, path.stat().st_mtime_ns)
-    if not (folder / "index.html").is_file():
+    if not is_built(folder):
         raise NotFound(MISSING, next_action=BUILD)
     raise NotFound
 

@@ -74,6 +74,7 @@ def find_asset(name: str) -> Asset | None:
 _FOLDER = Path(__file__).parent
 _SHEETS = _FOLDER / "templates" / "colours.css", _FOLDER / "static" / "pages.css"
 STYLE = add_asset("pages.css", "text/css; charset=utf-8", *_SHEETS)
+SCRIPT = add_asset("public.js", "text/javascript; charset=utf-8", _FOLDER / "static" / "public.js")
 
 
 def content_policy(*allowed: str) -> str:
@@ -133,6 +134,14 @@ class Link:
     label: str
 
 
+class Work(NamedTuple):
+    """A form that a browser sends with a proof of work in its field `work`, for its field `email`."""
+
+    form: Form
+    period: int
+    bits: int  # zeros that the hash begins with
+
+
 _FORM = forms.MEDIA_TYPE.encode()
 _FORMS = (_FORM, b"multipart/form-data")  # the second one contains a file
 HOME_LINK = Link(href="/", label="Home")
@@ -144,6 +153,7 @@ def page(
     *,
     alert: str | None = None,
     button: Form | None = None,
+    work: Work | None = None,
     choices: Sequence[Link] = (),
     links: Sequence[Link] = (),
     note: str | None = None,
@@ -161,11 +171,14 @@ def page(
         alert=alert,
         paragraphs=paragraphs,
         button=button,
+        work=work,
+        script=SCRIPT.address,
         choices=choices,
         links=links,
         note=note,
     )
-    return Response(content, status, {**HEADERS, **(headers or {})}, MEDIA_TYPE)
+    scripted = {"Content-Security-Policy": content_policy("script-src 'self'", "style-src 'self'")} if work else {}
+    return Response(content, status, {**HEADERS, **scripted, **(headers or {})}, MEDIA_TYPE)
 
 
 def refusal_page(

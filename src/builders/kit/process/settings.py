@@ -134,6 +134,11 @@ class Settings(BaseSettings):
         "another process.",
     )
     session_hours: int = Field(12, ge=1, le=24 * 30, description="Lifetime of a person's session in hours.")
+    sign_up: bool = Field(
+        True,
+        description="Whether the first code that a person enters opens an account for a new address. Otherwise "
+        "the operator creates the accounts.",
+    )
     oidc_issuers: Annotated[tuple[OidcIssuer, ...], NoDecode] = Field(
         (),
         description="JSON list of other issuers: `issuer`; `audience`, to accept its tokens; `client_id` and "

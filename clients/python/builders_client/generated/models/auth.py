@@ -241,7 +241,7 @@ class DeviceRequestReply(Model):
 
 
 class LoginReply(Model):
-    """The code was sent, if an account has the address."""
+    """The code was sent, if the address has an account or can open one."""
 
     warnings: list[UnknownField] | None = None
     """Unknown members, which were ignored; amounts sent as numbers."""

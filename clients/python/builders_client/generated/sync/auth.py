@@ -331,8 +331,7 @@ class Auth:
         self,
         **body: Unpack[LoginRequest],
     ) -> LoginReply:
-        """Send a one-time code and a link to an account's email address; the response is the same without an
-        account.
+        """Send a one-time code and a link to an email address; the response is the same without an account.
 
         The body is JSON; a browser sends a form and gets the page (`text/html`) with the form for the code.
 
