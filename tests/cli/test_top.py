@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from builders.cli.top import INTERVAL_S, _largest, _quantile_ms, _rate, _Rates
+from builders.cli.top import INTERVAL_S, _address, _largest, _name, _quantile_ms, _rate, _Rates
+from builders.kit.db.connections import Database
 from builders.kit.process import activity
+from tests.cast import Person
 from tests.cli.conftest import Cli
 from tests.cli.embedded.servers import lives, wait_until
 from tests.cli.serving import Serving, builders, data_folder
@@ -52,12 +54,14 @@ def test_the_busiest_account_has_its_address(serving: WithKey) -> None:
     assert found["requests"]["p95_ms"] > 0
 
 
-def test_a_sandbox_account_is_marked(serving: WithKey) -> None:
-    words = ("keys", "create", "--account", ADDRESS, "--kind", "test", "--preset", "developer_full", "--json")
-    key = json.loads(builders(serving.service.data, *words).stdout)["secret"]
-    assert serving.service.status("/v1/builders/projects", key) == 200
-    assert {each["email"] for each in read(serving)["accounts"] if each["sandbox"]} == {ADDRESS}
-    assert f"{ADDRESS} (sandbox)" in builders(serving.service.data, "top", "--once").stdout
+async def test_a_sandbox_account_is_marked_by_its_owner(alice: Person, database: Database) -> None:
+    real, sandbox = alice.account.id, alice.account.sandbox_id
+    named = await _name(database, [{"id": str(real)}, {"id": str(sandbox)}])
+    assert [(each["email"], each["sandbox"]) for each in named] == [
+        (alice.account.email, False),
+        (alice.account.email, True),
+    ]
+    assert _address(named[1]) == f"{alice.account.email} (sandbox)"
 
 
 def test_all_processes_answer(serving: WithKey) -> None:
