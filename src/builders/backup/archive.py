@@ -128,7 +128,7 @@ def list_further(segments: Mapping[str, Segment], backup: Backup) -> Sequence[st
     return names
 
 
-def find_rivals(repository: Repository, found: Sequence[Backup]) -> Mapping[str, datetime]:
+def list_rivals(repository: Repository, found: Sequence[Backup]) -> Mapping[str, datetime]:
     """Return the ends of the logs by backup if another one than that of the newest backup went on after it.
 
     Then two services archive at the same time, such as one that runs and one that was restored beside it.

@@ -303,7 +303,7 @@ def _require_one_log(chosen: Chosen) -> None:
         for each in repositories.list_backups(chosen.repository)
         if chosen.to is None or each.made_at <= chosen.to
     ]
-    if rivals := archive.find_rivals(chosen.repository, found):
+    if rivals := archive.list_rivals(chosen.repository, found):
         ends = (f"{name} has log until {end:%Y-%m-%dT%H:%M:%SZ}" for name, end in sorted(rivals.items()))
         fail(f"Several services archived at the same time. Name the backup to restore: {'; '.join(ends)}.")
 
