@@ -25,6 +25,7 @@ from pydantic.fields import FieldInfo
 
 from builders import worker
 from builders.app import create_app
+from builders.backup import archive
 from builders.cli import main as cli
 from builders.cli.embedded.server import EmbeddedServer
 from builders.erasure.execution import INVOICES
@@ -47,7 +48,7 @@ from docs.document import derive_document
 from tests.registrars import behaviors
 
 REFERENCE = Path(__file__).parent / "reference"
-DECLARING = (lookup_server, mail_log, queue_metrics)  # of metrics; commands import them late
+DECLARING = (archive, lookup_server, mail_log, queue_metrics)  # of metrics; commands import them late
 BEGIN = "<!-- script/docs writes from here, after the code -->"
 END = "<!-- to here -->"
 HELP_WIDTH = 100  # characters
