@@ -120,7 +120,7 @@ async def test_home_shows_the_catalog_and_the_way_in(anyone: Client, shop: str) 
     assert 'href="/categories/fun"' in page.text
     assert '<img src="/v1/catalog/assets/' in page.text
     assert "24.00 <small>EUR</small></span> <small>a year" in page.text
-    assert f"hello@{shop}" in names_of(page)
+    assert any(each.startswith("hello@") for each in names_of(page))
     assert 'action="/v1/auth/login"' in page.text
     assert all(f"<h3>{each}</h3>" in page.text for each in ("Developers", "Agents", "Domainers"))
 
