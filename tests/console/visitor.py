@@ -11,6 +11,17 @@ from builders.identity.records import NewSession
 from tests.browser import ACCEPT, OWN
 from tests.cast import Client, Person
 
+# What only programs read: paths of the API, expected forms of JSON, patterns, paths of members.
+FOR_PROGRAMS = re.compile(r".{0,60}(?:/v1/|Input should|\bJSON\b|match pattern|\bbody\.\w).{0,60}")
+_BY_API = re.compile(r'<details class="api">.*?</details>', re.DOTALL)
+_ADDRESSES = re.compile(r"https?://\S+")
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL)
+
+
+def text_of(page: httpx.Response) -> str:
+    """Return what a page says, without what it says about the same page by API."""
+    return _ADDRESSES.sub("", html.unescape(_TAGS.sub(" ", _BY_API.sub("", page.text))))
+
 
 class Visitor(Client):
     """A browser with the session cookie of a person."""
@@ -19,6 +30,15 @@ class Visitor(Client):
         super().__init__(person.service, cookie=session.token)
         self.headers["Accept"] = ACCEPT
         self.person = person
+
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """Send a request; require that a page says nothing in the words of programs."""
+        answer = await super().send(request, **options)
+        if answer.headers.get("content-type", "").startswith("text/html") and not answer.is_stream_consumed:
+            await answer.aread()
+        if answer.headers.get("content-type", "").startswith("text/html"):
+            assert not (found := FOR_PROGRAMS.findall(text_of(answer))), found
+        return answer
 
     async def open(self, path: str, status: int = 200) -> httpx.Response:
         """Open a page."""

@@ -10,6 +10,7 @@ from builders.console import portfolio
 from builders.console.amounts import as_amount
 from builders.console.calls import Api, Call
 from builders.console.forms import KEY, PAGE, Sent
+from builders.console.notices import reason_of
 from builders.kit.errors import Invalid
 from builders.portfolio.domains.filters import FILTER_NAMES
 from builders.portfolio.domains.records import MAX_BULK
@@ -83,7 +84,7 @@ async def _chosen(api: Api, sent: Sent) -> tuple[Sequence[str], str | None]:
     async with aclosing(portfolio.read_pages(api, wanted, sent.first(AFTER) or None)) as pages:
         async for answer in pages:
             if not answer.is_ok:
-                message = f"The domains could not be read: {answer.body['detail']}"
+                message = f"The domains could not be read: {reason_of(answer.body)}"
                 raise Invalid(("body",), message, "domains_unread")
             found += [each["id"] for each in answer.body["items"]]
             cursor = answer.body["next_cursor"]

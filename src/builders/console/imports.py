@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from builders.console.calls import Api, Call, fill
 from builders.console.forms import KEY, Sent, unpack
+from builders.console.notices import reason_of
 from builders.kit.errors import Invalid
 from builders.kit.sheets.bodies import SAVED
 from builders.kit.sheets.encodings import list_encodings
@@ -41,7 +42,7 @@ async def start(api: Api, sent: Sent) -> Call:
         answer = await api.send(Call("PUT", _saved(name), body))
         if not answer.is_ok:
             raise Invalid(
-                ("body", "save_as"), f"The mapping is not saved: {_reason(answer.body)}", "mapping_unsaved"
+                ("body", "save_as"), f"The mapping is not saved: {reason_of(answer.body)}", "mapping_unsaved"
             )
     return Call("POST", f"{IMPORT}?{_query(sent)}", content=content, key=sent.first(KEY) or None)
 
@@ -83,8 +84,3 @@ def _mapping(sent: Sent) -> Mapping[str, str]:
                 raise Invalid(("body", "mapping"), message, "mapping_invalid")
             mapping[chosen] = sent.first(f"{_COLUMN}{name.removeprefix(_FIELD)}")
     return mapping
-
-
-def _reason(problem: Mapping[str, object]) -> str:
-    detail = problem["detail"]
-    return " ".join(str(each["msg"]) for each in detail) if isinstance(detail, list) else str(detail)

@@ -7,6 +7,7 @@ from typing import Any
 
 from builders.console.calls import Api, Call, fill
 from builders.console.forms import Sent
+from builders.console.notices import reason_of
 from builders.kit.errors import Invalid
 
 CONSOLE = "console"  # the manifest that manages the names that are claimed on pages
@@ -39,7 +40,7 @@ async def _read_name(api: Api, alias_id: str) -> Mapping[str, Any]:
     """Return a name. Raise Invalid when the API refuses it: a plan without it would be another one."""
     answer = await api.send(Call("GET", fill("/v1/aliases/{id}", {"id": alias_id})))
     if not answer.is_ok:
-        message = f"The name {alias_id} could not be read: {answer.body['detail']}"
+        message = f"The name {alias_id} could not be read: {reason_of(answer.body)}"
         raise Invalid(("body", "ids"), message, "names_selected")
     found: Mapping[str, Any] = answer.body
     return found

@@ -38,6 +38,29 @@ _UNREACHED: Mapping[str, str] = {
 }
 
 
+# What the API says to programs about a value, and what a person reads.
+_SAID: Sequence[tuple[re.Pattern[str], str]] = [
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (r"^Field required$", "Fill this in."),
+        (r"^Input should be greater than or equal to (\S+?)\.?$", r"Write \1 or more."),
+        (r"^Input should be less than or equal to (\S+?)\.?$", r"Write \1 or less."),
+        (r"^Input should be greater than (\S+?)\.?$", r"Write more than \1."),
+        (r"^Input should be less than (\S+?)\.?$", r"Write less than \1."),
+        (r"^Input should be true or false\.$", "Choose yes or no."),
+        (
+            r"^Input should be a (?:JSON|valid) (?:array|list|object|dictionary)\.?$",
+            "This is not what the form sends.",
+        ),
+        (r"^Input should be a (?:JSON|valid) (?:number|integer).*$", "Write a number."),
+        (r"^Input should be a (?:JSON|valid) string\.?$", "Write a text."),
+        (r"^Input should be ('.*')$", r"Choose one of these: \1."),
+        (r"^Input should be (.*)$", r"Write \1"),
+        (r"^String should match pattern .*$", "This is not written as it has to be; see below the field."),
+        (r"^(?:String|List|Data) should have (at (?:most|least) .*)$", r"Write \1."),
+        (r"\s*:? a JSON number is not exact\.?", ""),
+    )
+]
 _REQUEST = re.compile(r":? (?:GET|POST|PUT|PATCH|DELETE) /v1/.*?(?=\.(?:\s|$))")
 
 
@@ -75,6 +98,24 @@ def words(value: str) -> str:
 def for_people(text: str) -> str:
     """Return a sentence of the API without the request that it names for programs."""
     return _REQUEST.sub("", text)
+
+
+def said(text: str) -> str:
+    """Return what the API says about a value in words for the person who typed it."""
+    for pattern, shown in _SAID:
+        text = pattern.sub(shown, text)
+    return for_people(text)
+
+
+def reason_of(problem: Reply) -> str:
+    """Return why the API refused a call, in words."""
+    detail = problem["detail"]
+    return " ".join(said(each["msg"]) for each in detail) if isinstance(detail, list) else said(detail)
+
+
+def place(loc: Sequence[str | int]) -> str:
+    """Return where a value stands, as words: `row 2, amount`; "" for the whole form."""
+    return ", ".join(f"row {each + 1}" if isinstance(each, int) else words(each) for each in loc[1:])
 
 
 def count(number: int, noun: str, verb: str = "", verbs: str = "", *, plural: str | None = None) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 from builders.console.amounts import as_amount, as_bound
 from builders.console.calls import Api, Call, fill
 from builders.console.forms import KEY, PAGE, Sent
+from builders.console.notices import reason_of
 from builders.kit.errors import Invalid
 from builders.kit.http.internal_calls import Answer
 from builders.portfolio.domains.records import DomainSort, Ownership
@@ -184,7 +185,7 @@ async def preview_drop(api: Api, sent: Sent) -> Call:
     undecided = urlencode([*kept, ("decision", "undecided"), ("limit", str(MAX_ROWS))])
     answer = await api.send(Call("GET", f"/v1/portfolio/renewals?{undecided}"))
     if not answer.is_ok:
-        raise Invalid(("body",), f"The renewals could not be read: {answer.body['detail']}", "renewals_unread")
+        raise Invalid(("body",), f"The renewals could not be read: {reason_of(answer.body)}", "renewals_unread")
     items, count = answer.body["items"], answer.body["totals"]["count"]
     if count > MAX_ROWS:
         raise Invalid(("body",), f"Narrow the filter: at most {MAX_ROWS} domains at once.", "too_many_rows")
@@ -226,5 +227,5 @@ async def _other_views(api: Api, name: str) -> Sequence[Mapping[str, str]]:
     """Return the saved views of other names. Raise Invalid when they cannot be read: saving would lose them."""
     answer = await api.send(Call("GET", VIEWS))
     if not answer.is_ok:
-        raise Invalid(("body", "views"), f"The views could not be read: {answer.body['detail']}", "views_unread")
+        raise Invalid(("body", "views"), f"The views could not be read: {reason_of(answer.body)}", "views_unread")
     return [each for each in answer.body["views"] if each["name"] != name]

@@ -20,9 +20,9 @@ from starlette.responses import RedirectResponse
 
 from builders.console import actions, amounts, charts, edits, fixes, imports, navigation, pages, portfolio
 from builders.console.approval import write_amounts
-from builders.console.calls import Api, Call
+from builders.console.calls import Api, Call, is_money
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
-from builders.console.notices import Notice, for_people, words
+from builders.console.notices import Notice, for_people, place, said, words
 from builders.console.spaces import ROOT, Space
 from builders.kit.callers import Caller
 from builders.kit.http import html
@@ -180,7 +180,7 @@ class View:
         if self.problem is None or self.sent_action != action or not isinstance(self.problem.get("detail"), list):
             return []
         return [
-            each["msg"]
+            said(each["msg"])
             for each in self.problem["detail"]
             if each["loc"][1:][: name.count(".") + 1] == name.split(".")
         ]
@@ -464,7 +464,7 @@ _jinja.globals |= {
     "newest": charts.newest,
     "part_kept": portfolio.part_kept,
 }
-_jinja.tests["selectable"] = fixes.may_select
+_jinja.tests |= {"money": is_money, "selectable": fixes.may_select}
 _jinja.filters |= {
     "accumulated": charts.accumulated,
     "amounts": write_amounts,
@@ -478,9 +478,11 @@ _jinja.filters |= {
     "month": month,
     "choices": choices,
     "named_by": named_by,
+    "place": place,
     "price": price,
     "readable": readable,
     "readers": readers,
+    "said": said,
     "shown": shown,
     "state_class": state_class,
     "when": when,

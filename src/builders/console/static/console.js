@@ -70,3 +70,87 @@ if (region) {
   };
   setTimeout(refresh, Number(region.dataset.refresh) * 1000);
 }
+
+// What was typed and not sent: the browser asks before the page is left.
+let unsent = false;
+document.addEventListener("change", (event) => {
+  if (event.target.form?.method === "post") unsent = true;
+});
+document.addEventListener("submit", (event) => {
+  if (!event.defaultPrevented) unsent = false;
+});
+window.addEventListener("beforeunload", (event) => {
+  if (unsent) event.preventDefault();
+});
+
+// Search while typing: the page of the search is read 300 ms after the last letter, and shown below the box.
+const search = document.querySelector("form.search");
+if (search) {
+  const found = document.createElement("div");
+  found.className = "found";
+  found.setAttribute("aria-live", "polite");
+  search.append(found);
+  let timer = 0;
+  let asked = "";
+  search.q.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      asked = search.q.value.trim();
+      if (!asked) return found.replaceChildren();
+      const sent = asked;
+      try {
+        const page = await fetch(`${search.action}?q=${encodeURIComponent(sent)}`, { headers: { Accept: "text/html" } });
+        const main = new DOMParser().parseFromString(await page.text(), "text/html").querySelector("main");
+        if (sent === asked && page.ok) found.replaceChildren(...main.querySelectorAll("section, .empty"));
+      } catch {
+        // Enter opens the page of the search.
+      }
+    }, 300);
+  });
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") found.replaceChildren();
+    const links = [search.q, ...found.querySelectorAll("a")];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const next = step && links[links.indexOf(document.activeElement) + step];
+    if (next) {
+      event.preventDefault();
+      next.focus();
+    }
+  });
+}
+
+// Keys: / searches, j and k go to the next and the previous row, x selects it; on a row with a decision, r renews, d drops
+// and u leaves it open. They change what the form shows, and send nothing. The person can turn them off.
+const KEYS = "keys";
+const DECISIONS = { r: "renew", d: "drop", u: "undecided" };
+const isOff = () => localStorage.getItem(KEYS) === "off";
+for (const button of document.querySelectorAll("[data-keys]")) {
+  const tell = () => (button.textContent = isOff() ? "Turn on keyboard shortcuts" : "Turn off keyboard shortcuts");
+  button.hidden = false;
+  tell();
+  button.addEventListener("click", () => {
+    localStorage.setItem(KEYS, isOff() ? "on" : "off");
+    tell();
+  });
+}
+const press = (box) => {
+  if (box) box.click();
+  return Boolean(box);
+};
+const actOn = (key) => {
+  const all = [...document.querySelectorAll("main table.list tbody tr:has(a, input)")];
+  const row = document.activeElement.closest?.("tr");
+  if (key === "/") return search ? (search.q.focus(), true) : false;
+  if (key === "j" || key === "k") {
+    const next = all[Math.min(all.length - 1, Math.max(0, all.indexOf(row) + (key === "j" ? 1 : -1)))];
+    next?.querySelector("a, input:not([type=hidden])")?.focus();
+    return Boolean(next);
+  }
+  if (key === "x") return press(row?.querySelector("input[type=checkbox]"));
+  return key in DECISIONS && press(row?.querySelector(`input[type=radio][value=${DECISIONS[key]}]`));
+};
+document.addEventListener("keydown", (event) => {
+  const isTyped = event.target.matches("input:not([type=radio], [type=checkbox]), textarea, select");
+  if (isOff() || isTyped || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (actOn(event.key)) event.preventDefault();
+});
