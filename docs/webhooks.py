@@ -41,7 +41,7 @@ _ENVELOPE: Json = {
     "test": {"type": "boolean", "description": "True for a test send, without a real event. Absent otherwise."},
     "simulated": {
         "type": "boolean",
-        "description": "True for an event of `POST /v1/sandbox/simulate` that is not stored. Absent otherwise.",
+        "description": "True for a simulated event, which is not stored. Absent otherwise.",
     },
 }
 _REQUIRED = ["id", "type", "timestamp", "account_id", "livemode", "data"]

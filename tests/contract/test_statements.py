@@ -96,7 +96,7 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
         "invoices that are not paid",
     ),
     "page of a portfolio domain": (
-        "account of the person",
+        *("accounts of the teams of the person", "account of the person", "time zone of the person"),
         *("domain", "time zone", "figures"),
         *("domain", "time zone", "sales and visits", "entries"),
         *("domain", "time zone", "transfer", "connections", "answer of the registry"),
@@ -105,7 +105,7 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
         *("members", "memberships", "accounts", "invitations"),
     ),
     "inbox": (
-        "account of the person",
+        *("accounts of the teams of the person", "account of the person", "time zone of the person"),
         "approval requests",
         *("members", "memberships", "accounts", "invitations"),
         "plans",

@@ -100,9 +100,7 @@ class RenewalTotalsReply(Reply):
     auto_renew_on: Annotated[int, doc("Domains that the registrar renews automatically.")]
     auto_renew_off: Annotated[int, doc("Domains that the registrar does not renew automatically.")]
     auto_renew_unknown: Annotated[int, doc("Domains whose setting is not known.")]
-    auto_renew_contradicted: Annotated[
-        int, doc("Domains that shall expire although auto-renew is on, or be renewed although it is off.")
-    ]
+    auto_renew_contradicted: Annotated[int, doc("Domains whose setting is against the decision.")]
     unknown_price: Annotated[int | None, doc("Domains without a known price."), MONEY]
 
 

@@ -3326,7 +3326,7 @@ class RenewalTotalsReply(Model):
     auto_renew_unknown: int
     """Domains whose setting is not known."""
     auto_renew_contradicted: int
-    """Domains that shall expire although auto-renew is on, or be renewed although it is off."""
+    """Domains whose setting is against the decision."""
     unknown_price: int | None
     """Domains without a known price."""
 
