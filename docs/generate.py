@@ -44,6 +44,7 @@ from builders.portfolio.team import roles
 from builders.portfolio.team.records import TeamRole
 from builders.portfolio.transfers import rules as transfer_rules
 from builders.portfolio.transfers.rules import COLUMNS as TRANSFERS_COLUMNS
+from docs import console
 from docs.document import derive_document
 from tests.registrars import behaviors
 
@@ -289,6 +290,20 @@ def needs(described: Mapping[str, Any]) -> Iterator[str]:
         yield f"## {title}\n\n{table((head, 'Needed by'), [(f'`{each}`', lines[each]) for each in names])}"
 
 
+def console_jobs() -> Iterator[str]:
+    """Write the pages of the console on which each person does what an operation does, then those without one."""
+    jobs, missing = console.list_jobs(document()), console.read_file()["missing"]
+    for person in console.PEOPLE:
+        own = [each for each in jobs if each.pages and person in each.people]
+        rows = [(f"`{each.operation}`", ", ".join(f"`{page or '/'}`" for page in each.pages)) for each in own]
+        yield f"## {person}\n\n{table(('Operation', 'Pages'), rows)}"
+    reasons = [(f"`{each.operation}`", each.reason) for each in jobs if each.reason]
+    yield f"## Without a page\n\n{table(('Operation', 'Why'), reasons)}"
+    if missing:
+        rows = [(f"`{name}`", what) for name, what in missing.items()]
+        yield f"## Not in the console yet\n\n{table(('Operation', 'What'), rows)}"
+
+
 def _options(schemas: Mapping[str, Any], name: str, path: str = "") -> Iterator[str]:
     """Yield the members of a body by path; the values of a map are `{event}`."""
     for member, schema in schemas[name]["properties"].items():
@@ -394,6 +409,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "access.md": access,
     "all-shards.md": scattered,
     "cli.md": commands,
+    "console.md": lambda: "\n\n".join(console_jobs()),
     "errors.md": error_codes,
     "events.md": events,
     "jobs.md": job_list,

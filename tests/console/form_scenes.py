@@ -24,6 +24,7 @@ from tests.plans.approval.make import (
     set_policy,
     withdraw,
 )
+from tests.portfolio.ledger.make import add_rates
 from tests.portfolio.notifications.make import notify
 from tests.portfolio.team.make import invite, member_path
 from tests.webhooks import make as webhooks
@@ -266,6 +267,45 @@ async def booked_domain(scene: Scene) -> None:
     await scene.change("PATCH", path, json={"entries_add": [entry]})
 
 
+async def sold_domain(scene: Scene) -> None:
+    await expiring_domain(scene)
+    payment = {"on": "2026-11-20", "amount": {"amount": "40.00", "currency": "USD"}}
+    sale = {"gross": {"amount": "100.00", "currency": "USD"}, "sold_on": "2026-11-01", "installments": [payment]}
+    await scene.change("PATCH", f"/v1/portfolio/domains/{scene.made['id']}/finance", json={"sale": sale})
+
+
+async def change_instalments(scene: Scene) -> None:
+    changed: dict[str, Any] = {"sale": {"installments": []}}
+    await scene.change("PATCH", f"/v1/portfolio/domains/{scene.made['id']}/finance", json=changed)
+
+
+async def domain_with_rates(scene: Scene) -> None:
+    await add_rates(scene.alice.service.api.state.database)
+    await expiring_domain(scene)
+
+
+async def own_rate(scene: Scene) -> None:
+    rate = {"currency": "BTC", "since": "2026-01-01", "rate": "0.5", "quote_currency": "EUR"}
+    await scene.change("PUT", "/v1/portfolio/exchange-rates", json={"rates": [rate]})
+
+
+async def replying_name(scene: Scene) -> None:
+    await name(scene)
+    await scene.change("PATCH", f"/v1/aliases/{scene.made['id']}", json={"reply": True})
+
+
+async def correspondent(scene: Scene) -> None:
+    await replying_name(scene)
+    path = f"/v1/aliases/{scene.made['id']}/correspondents"
+    await scene.change("POST", path, json={"email": "friend@example.net"})
+    scene.made["correspondent"] = (await scene.alice.get(path)).json()["items"][0]["id"]
+
+
+async def remove_correspondent(scene: Scene) -> None:
+    path = f"/v1/aliases/{scene.made['id']}/correspondents"
+    await scene.change("DELETE", f"{path}/{scene.made['correspondent']}")
+
+
 async def note_domain(scene: Scene) -> None:
     path = f"/v1/portfolio/domains/{scene.made['id']}"
     await scene.change("PATCH", path, json={"notes": "theirs"})
@@ -306,7 +346,8 @@ def an_hour_ago() -> str:
 
 PLAN, NAME, DOMAIN = "plans/{id}", "names/{id}", "domains/{id}"
 WEBHOOK, PROJECT = "webhooks/{id}", "projects/{id}"
-HELD = "portfolio/domains/{id}"
+HELD, SALE = "portfolio/domains/{id}", "portfolio/sale/{id}"
+CURRENCIES, CORRESPONDENTS = "portfolio/currencies", "names/{id}/correspondents"
 NOTICES_PAGE = "portfolio/notices"
 CHANGED = "This was changed since you opened the form"
 
@@ -365,6 +406,10 @@ FORMS: Mapping[str, Shown] = {
     "reception-end": Shown(
         page=NAME, prepare=read_name, meanwhile=end_reception, tells="receives no mail as events"
     ),
+    "correspondent-add": Shown(page=CORRESPONDENTS, prepare=replying_name, typed={"email": "new@example.net"}),
+    "correspondent-remove": Shown(
+        page=CORRESPONDENTS, prepare=correspondent, meanwhile=remove_correspondent, tells="no such"
+    ),
     "destination-ask": Shown(page=NAME, prepare=asked_name, meanwhile=release_name, tells="deleted"),
     "domain-add": Shown(page="domains", typed={"domain": "added.example"}),
     "domain-verify": Shown(page=DOMAIN, prepare=domain, meanwhile=release_domain, tells="released"),
@@ -413,8 +458,13 @@ FORMS: Mapping[str, Shown] = {
     "notices-read": Shown(page=NOTICES_PAGE, prepare=notified),
     "notice-acknowledge": Shown(page=NOTICES_PAGE, prepare=notified),
     "preferences-change": Shown(page=NOTICES_PAGE, typed={"expiry.thresholds": "45\n10\n-1"}),
+    "samples-send": Shown(page=NOTICES_PAGE),
     "calendar-create": Shown(page=NOTICES_PAGE),
     "calendar-revoke": Shown(page=NOTICES_PAGE, prepare=linked_calendar),
+    "portfolio-domain-add": Shown(page="portfolio/import", typed={"domain": "added.com"}),
+    "portfolio-domain-remove": Shown(
+        page="portfolio/remove/{id}", prepare=expiring_domain, meanwhile=note_domain, tells="theirs"
+    ),
     "portfolio-domain-change": Shown(
         page=HELD, prepare=expiring_domain, typed={"notes": "mine"}, meanwhile=note_domain, tells="theirs"
     ),
@@ -426,12 +476,21 @@ FORMS: Mapping[str, Shown] = {
         page=HELD, prepare=expiring_domain, typed={"amount": "12.34 USD"}, meanwhile=remove_domain, tells="no such"
     ),
     "sale-record": Shown(
-        page=HELD,
+        page=SALE,
         prepare=expiring_domain,
         typed={"sale.gross": "1200.50 USD", "sale.venue": "Sedo"},
         meanwhile=remove_domain,
         tells="no such",
     ),
+    "sale-void": Shown(page=SALE, prepare=sold_domain, meanwhile=remove_domain, tells="no such"),
+    "instalment-receive": Shown(
+        page=SALE, prepare=sold_domain, meanwhile=change_instalments, tells="changed since you opened"
+    ),
+    "rate-add": Shown(
+        page=CURRENCIES, typed={"currency": "BTC", "rate": "0.5", "quote_currency": "EUR", "since": "2026-01-01"}
+    ),
+    "rate-remove": Shown(page=CURRENCIES, prepare=own_rate),
+    "base-currency-change": Shown(page=CURRENCIES, prepare=domain_with_rates, typed={"base_currency": "EUR"}),
     "renewals-decide": Shown(
         page="portfolio/renewals",
         prepare=expiring_domain,

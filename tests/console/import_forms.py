@@ -72,6 +72,13 @@ async def split_charge(scene: Scene) -> None:
     await registrar_scene.split_charge(scene.alice)
 
 
+BILL = b"date,order id,domain,amount,currency\n2026-10-05,A-1,ferry.com,12.00,USD\n"
+REVENUE = b"date,domain,revenue,currency\n2026-10-05,harbour.com,1.23,USD\n"
+BILL_FORM = {"source": packed(BILL), "provider": "manual:old"}
+LIST_FORM = {"source": packed(), "provider": "manual:old"}
+REVENUE_FORM = {"source": packed(REVENUE)}
+
+
 async def remove_ferry(scene: Scene) -> None:
     await scene.change("DELETE", "/v1/portfolio/domains/ferry.com", params={"history": "delete"})
 
@@ -79,6 +86,14 @@ async def remove_ferry(scene: Scene) -> None:
 IMPORTS_AND_REGISTRARS: Mapping[str, Shown] = {
     "import-preview": Shown(page="portfolio/import", typed={"source": packed}),
     "import-start": Shown(page="portfolio/import", after="import-preview", typed_before={"source": packed}),
+    "bill-preview": Shown(page="portfolio/registrars/bill", typed=BILL_FORM),
+    "bill-read": Shown(page="portfolio/registrars/bill", after="bill-preview", typed_before=BILL_FORM),
+    "holdings-preview": Shown(page="portfolio/registrars/list", typed=LIST_FORM),
+    "holdings-read": Shown(page="portfolio/registrars/list", after="holdings-preview", typed_before=LIST_FORM),
+    "revenue-preview": Shown(page="portfolio/parking/file", prepare=imported, typed=REVENUE_FORM),
+    "revenue-read": Shown(
+        page="portfolio/parking/file", prepare=imported, after="revenue-preview", typed_before=REVENUE_FORM
+    ),
     "import-undo-check": Shown(page=IMPORTED, prepare=imported),
     "import-undo": Shown(page=IMPORTED, prepare=imported),
     "format-delete": Shown(page="portfolio/import", prepare=saved_format),

@@ -55,7 +55,7 @@ async def renewal(browser: Visitor, domain_id: str, typed: str) -> list[Money]:
 
 
 async def sale(browser: Visitor, domain_id: str, typed: str) -> list[Money]:
-    page = await browser.open(f"/console/portfolio/domains/{domain_id}")
+    page = await browser.open(f"/console/portfolio/sale/{domain_id}")
     await browser.submit(page, "sale-record", **{"sale.gross": typed, "sale.commission": typed})
     row = await exported(browser, domain_id)
     return [

@@ -22,7 +22,7 @@ FORMS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "entry-add": ("portfolio/domains/{id}", {"amount": "3 USD"}),
     "entry-void": ("portfolio/domains/{id}", {}),
     "renewal-record": ("portfolio/domains/{id}", {"amount": "3 USD"}),
-    "sale-record": ("portfolio/domains/{id}", {"sale.gross": "3 USD"}),
+    "sale-record": ("portfolio/sale/{id}", {"sale.gross": "3 USD"}),
     "domains-preview": ("portfolio/domains", {"domains": "{id}", "add_tags": "mine"}),
     "renewals-decide": ("portfolio/renewals", {"decision.{id}": "drop"}),
     "renewals-drop": ("portfolio/renewals?drop_max_income=9999", {}),

@@ -162,7 +162,7 @@ async def test_an_accountant_records_a_sale(visit: Visit, alice: Person, charlie
     domain_id = await fill(alice)
     await join_team(alice, charlie, "accountant")
     visitor = await visit(charlie)
-    page = await visitor.open(f"/console/of/{alice.account.id}/portfolio/domains/{domain_id}")
+    page = await visitor.open(f"/console/of/{alice.account.id}/portfolio/sale/{domain_id}")
     typed = {"sale.gross": "2000 USD", "sale.commission_rate": "0.15", "sale.venue": "Sedo", "sale.buyer_ref": ""}
     after = await visitor.submit(page, "sale-record", **typed)
     assert (await read(alice, domain_id))["status"] == "sold"
@@ -214,9 +214,9 @@ async def test_a_viewer_sees_no_amount(visit: Visit, alice: Person, charlie: Per
 
 
 FORMS_OF_ROLES = {
-    "admin": {"entry-add", "entry-void", "renewal-record", "sale-record", "portfolio-domain-change", "auth-code"},
-    "manager": {"entry-add", "entry-void", "renewal-record", "sale-record", "portfolio-domain-change"},
-    "accountant": {"entry-add", "entry-void", "renewal-record", "sale-record"},
+    "admin": {"entry-add", "entry-void", "renewal-record", "portfolio-domain-change", "auth-code"},
+    "manager": {"entry-add", "entry-void", "renewal-record", "portfolio-domain-change"},
+    "accountant": {"entry-add", "entry-void", "renewal-record"},
     "viewer": set[str](),
 }
 

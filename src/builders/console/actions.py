@@ -7,9 +7,23 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.console import approval, edits, fixes, imports, mandates, manifests, notices, portfolio, registrars
+from builders.console import (
+    approval,
+    currencies,
+    edits,
+    files,
+    fixes,
+    imports,
+    mandates,
+    manifests,
+    notices,
+    portfolio,
+    registrars,
+    sales,
+)
 from builders.console.amounts import as_amount
 from builders.console.calls import Api, Call, fill, is_money
+from builders.console.files import Shown
 from builders.console.forms import ETAG, KEY, Sent, as_integer
 from builders.console.notices import Notice, Results
 from builders.kit.http.internal_calls import Answer
@@ -28,13 +42,13 @@ class Action:
     template: str | None = None  # of a page that shows the reply at once, because it contains a secret
     body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
     call: Callable[[Api, Sent], Awaitable[Call]] | None = None  # for a request whose path or query has fields too
-    send: Callable[[Api, Sent], Awaitable[Results | Answer]] | None = (
-        None  # for several requests; an answer refuses
-    )
+    # For several requests; an answer refuses, and what is shown has the template of the action.
+    send: Callable[[Api, Sent], Awaitable[Results | Shown | Answer]] | None = None
     then: str | None = None  # the form whose page follows while rows remain, or when its own rows have changed
 
 
 CONNECT = "/v1/auth/oauth/requests/{request_id}/decision"
+CORRESPONDENTS = "/v1/aliases/{alias_id}/correspondents"
 RECEPTION = "/v1/aliases/{alias_id}/receive-as-event"
 ACTIONS: Mapping[str, Action] = {
     "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.claim),
@@ -69,6 +83,10 @@ ACTIONS: Mapping[str, Action] = {
     "reception-set": Action("PUT", RECEPTION, "The mail to this name is received as events."),
     "reception-end": Action(
         "DELETE", RECEPTION, "The mail to this name is no longer received as events. Stored messages are deleted."
+    ),
+    "correspondent-add": Action("POST", CORRESPONDENTS, notices.of_correspondent),
+    "correspondent-remove": Action(
+        "DELETE", f"{CORRESPONDENTS}/{{correspondent_id}}", "The correspondent is removed."
     ),
     "destination-ask": Action("POST", "/v1/aliases/destinations/resend", notices.of_destination),
     "domain-add": Action("POST", "/v1/domains", notices.of_domain, "domains/{id}"),
@@ -127,7 +145,17 @@ ACTIONS: Mapping[str, Action] = {
     "invoice-pay": Action(
         "POST", "/v1/invoices/{invoice_id}/checkout", "The payment page opens.", template="pay.html"
     ),
-    "portfolio-domain-change": Action("PATCH", "/v1/portfolio/domains/{domain_id}", "The domain is changed."),
+    "portfolio-domain-add": Action(
+        "POST", portfolio.DOMAINS, "The domain is in the portfolio.", "portfolio/domains/{id}"
+    ),
+    "portfolio-domain-remove": Action(
+        "DELETE",
+        portfolio.DOMAIN,
+        "The domain is removed from the portfolio.",
+        "portfolio/domains",
+        call=portfolio.remove_domain,
+    ),
+    "portfolio-domain-change": Action("PATCH", portfolio.DOMAIN, "The domain is changed."),
     "domains-preview": Action(
         "POST",
         edits.EDIT,
@@ -140,11 +168,31 @@ ACTIONS: Mapping[str, Action] = {
     "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
     "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
     "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),
-    "sale-record": Action("PATCH", portfolio.FINANCE, "The sale is recorded."),
+    "sale-record": Action(
+        "PATCH", portfolio.FINANCE, "The sale is recorded.", "portfolio/domains/{domain_id}", body=sales.record
+    ),
+    "sale-void": Action("PATCH", portfolio.FINANCE, "The sale is void.", body=sales.void),
+    "instalment-receive": Action("PATCH", portfolio.FINANCE, "The instalment is booked.", body=sales.receive),
+    "rate-add": Action("PUT", currencies.RATES, "The exchange rate is saved.", body=currencies.add),
+    "rate-remove": Action("PUT", currencies.RATES, "The exchange rate is removed.", body=currencies.remove),
+    "base-currency-change": Action(
+        "PATCH", portfolio.FINANCE, "The base currency is changed: every amount is converted again."
+    ),
     "parking-record": Action("POST", "/v1/portfolio/parking/revenue", notices.of_parking),
+    "revenue-preview": Action(
+        "POST", files.REVENUE.path, "", template="portfolio/revenue_preview.html", send=files.REVENUE.preview
+    ),
+    "revenue-read": Action(
+        "POST",
+        files.REVENUE.path,
+        files.told("row", "Parking"),
+        "portfolio/parking",
+        call=files.REVENUE.start,
+    ),
     "notices-read": Action("POST", f"{portfolio.NOTICES}/read", notices.of_read),
     "notice-acknowledge": Action("POST", f"{portfolio.NOTICES}/acknowledge", "The notice is acknowledged."),
     "preferences-change": Action("PATCH", f"{portfolio.NOTICES}/preferences", "The preferences are saved."),
+    "samples-send": Action("POST", f"{portfolio.NOTICES}/test", notices.of_samples),
     "calendar-create": Action(
         "POST", portfolio.CALENDAR, "The link is created.", template="portfolio/calendar.html"
     ),
@@ -206,6 +254,26 @@ ACTIONS: Mapping[str, Action] = {
         "The sync of charges has started.",
         "portfolio/runs/{run_id}",
         call=registrars.sync_charges,
+    ),
+    "bill-preview": Action(
+        "POST", files.BILL.path, "", template="portfolio/bill_preview.html", send=files.BILL.preview
+    ),
+    "bill-read": Action(
+        "POST",
+        files.BILL.path,
+        files.told("charge", "Bills"),
+        "portfolio/registrars/charges",
+        call=files.BILL.start,
+    ),
+    "holdings-preview": Action(
+        "POST", files.HOLDINGS.path, "", template="portfolio/holdings_preview.html", send=files.HOLDINGS.preview
+    ),
+    "holdings-read": Action(
+        "POST",
+        files.HOLDINGS.path,
+        files.told("domain", "Lists of registrars"),
+        "portfolio/registrars/inventory",
+        call=files.HOLDINGS.start,
     ),
     "charge-match": Action("PATCH", registrars.CHARGE, notices.of_charge, body=registrars.match_charge),
     "charge-ignore": Action("PATCH", registrars.CHARGE, notices.of_charge, body=registrars.ignore_charge),

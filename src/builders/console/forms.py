@@ -82,17 +82,22 @@ async def read_form(request: Request, *, admit: Admit | None) -> Sent:
     """Return the fields of the form; a file is packed into texts. Raise Invalid, and what `admit` raises."""
     fields: dict[str, list[str]] = {}
     budget: BodyBudget | None = request.scope.get(BODY_BUDGET)
-    packing = partial(Packing, None if budget is None else budget.limit - _MAX_TYPED)
+    packing = partial(Packing, None if budget is None else largest_file(budget.limit))
     for name, value in await form_bodies.read_form(request, admit=admit, open_file=packing):
         fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
     return Sent(fields)
+
+
+def largest_file(body_limit: int) -> int:
+    """Return how many bytes a packed file can have, as Base64 in a body of this size with other fields."""
+    return (body_limit - _MAX_TYPED) // 4 * 3
 
 
 class Packing:
     """Packs a file into texts that the next page carries, so that nothing is stored between two pages."""
 
     def __init__(self, limit: int | None = None) -> None:
-        self._limit = limit  # characters of the packed file, which the next form sends
+        self._limit = limit  # bytes of the packed file, which the next form sends
         self._packing, self._packed = zlib.compressobj(level=1), bytearray()
         self._is_empty = True
 
@@ -106,9 +111,9 @@ class Packing:
         if self._is_empty:
             return [""]
         text = base64.urlsafe_b64encode(self._packed + self._packing.flush()).decode()
-        if self._limit is not None and len(text) > self._limit:
+        if self._limit is not None and len(text) > self._limit // 3 * 4:
             message = (
-                f"The file has more than {self._limit // 4 * 3:,} bytes, also when it is compressed. The next "
+                f"The file has more than {self._limit:,} bytes, also when it is compressed. The next "
                 "page could not send it. Import it with `bld portfolio import`, or by the API."
             )
             raise Invalid(("body", FILE), message, "file_too_large")

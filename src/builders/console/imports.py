@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from builders.console.calls import Api, Call, fill
-from builders.console.forms import KEY, Sent, unpack
+from builders.console.forms import FILE, KEY, Sent, unpack
 from builders.console.notices import reason_of
 from builders.kit.errors import Invalid
 from builders.kit.sheets.bodies import SAVED
@@ -24,27 +24,41 @@ FILE_FORMATS = [AUTO, *DOMAINS.formats]
 DATE_ORDERS, DECIMAL_MARKS = list(DateNotation), list(DecimalNotation)
 ENCODINGS = list_encodings()
 _SAVED = ("date_order", "decimal_mark", "encoding")  # with the mapping of a sheet
-_OPTIONS = ("format", "on_conflict", *_SAVED, "sheet", "delimiter", "header_line", "registrar", "currency")
+READING = ("format", *_SAVED, "sheet", "delimiter", "header_line")  # options of each table
+_OPTIONS = ("on_conflict", "registrar", "currency")
+NAMES = "names"  # a field with names of domains instead of a file
+_BETWEEN_NAMES = re.compile(r"[\s,;]+")
 _COLUMN, _FIELD = "column.", "field."  # before the number of a column: its name, and the chosen field
 
 
 async def preview(_: Api, sent: Sent) -> Call:
-    """Return the call that previews a file. Raise Invalid."""
-    return Call("POST", f"{PREVIEW}?{_query(sent)}", content=await unpack(sent))
+    """Return the call that previews a file, or names that a person has pasted. Raise Invalid."""
+    return Call("POST", f"{PREVIEW}?{query_of(sent)}", content=await _content(sent))
 
 
 async def start(api: Api, sent: Sent) -> Call:
     """Return the call that imports a file, after its mapping is saved if it has a name. Raise Invalid."""
-    content, name = await unpack(sent), sent.first("save_as").strip()
-    if name:
-        options = {each: sent.first(each) for each in _SAVED if sent.first(each)}
-        body = {"kind": DOMAINS.name, "mapping": _mapping(sent), **options}
-        answer = await api.send(Call("PUT", _saved(name), body))
-        if not answer.is_ok:
-            raise Invalid(
-                ("body", "save_as"), f"The mapping is not saved: {reason_of(answer.body)}", "mapping_unsaved"
-            )
-    return Call("POST", f"{IMPORT}?{_query(sent)}", content=content, key=sent.first(KEY) or None)
+    content = await _content(sent)
+    await save_mapping(api, sent, DOMAINS.name)
+    return Call("POST", f"{IMPORT}?{query_of(sent)}", content=content, key=sent.first(KEY) or None)
+
+
+async def _content(sent: Sent) -> bytes:
+    """Return the file of a form, else a file of the names that a person has pasted. Raise Invalid."""
+    names = _BETWEEN_NAMES.split(sent.first(NAMES).strip())
+    return await unpack(sent) if any(sent.fields.get(FILE, ())) or not any(names) else "\n".join(names).encode()
+
+
+async def save_mapping(api: Api, sent: Sent, kind: str) -> None:
+    """Save the mapping of the form if it has a name. Raise Invalid."""
+    name = sent.first("save_as").strip()
+    if not name:
+        return
+    options = {each: sent.first(each) for each in _SAVED if sent.first(each)}
+    answer = await api.send(Call("PUT", _saved(name), {"kind": kind, "mapping": mapping_of(sent), **options}))
+    if not answer.is_ok:
+        message = f"The mapping is not saved: {reason_of(answer.body)}"
+        raise Invalid(("body", "save_as"), message, "mapping_unsaved")
 
 
 async def check_undo(_: Api, sent: Sent) -> Call:
@@ -66,14 +80,15 @@ def _saved(name: str) -> str:
     return f"{FORMATS}/{name}"
 
 
-def _query(sent: Sent) -> str:
-    given = {name: sent.first(name).strip() for name in _OPTIONS}
-    mapping = _mapping(sent)
+def query_of(sent: Sent, options: Sequence[str] = (*READING, *_OPTIONS)) -> str:
+    """Return the query with these options of a form, and its mapping. Raise Invalid."""
+    given = {name: sent.first(name).strip() for name in options}
+    mapping = mapping_of(sent)
     query = {name: value for name, value in given.items() if value}
     return urlencode(query | ({"mapping": json.dumps(mapping)} if mapping else {}))
 
 
-def _mapping(sent: Sent) -> Mapping[str, str]:
+def mapping_of(sent: Sent) -> Mapping[str, str]:
     """Return the column of each chosen field. Raise Invalid when two columns have the same."""
     mapping: dict[str, str] = {}
     for name, values in sent.fields.items():

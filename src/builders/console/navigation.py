@@ -46,7 +46,7 @@ _MENU = {
     ),
     "Portfolio": (
         Item("portfolio", "Summary"),
-        Item("portfolio/domains", "Domains", ("portfolio/history",)),
+        Item("portfolio/domains", "Domains", ("portfolio/history", "portfolio/remove", "portfolio/sale")),
         Item("portfolio/renewals", "Renewals"),
         Item("portfolio/parking", "Parking"),
         Item("portfolio/registrars", "Registrars", ("portfolio/runs", "portfolio/connect")),
@@ -61,7 +61,7 @@ _MENU = {
         Item("events", "Events"),
     ),
     "Account": (
-        Item("account", "Account", ("erasure", "exports")),
+        Item("account", "Account", ("emails", "erasure", "exports")),
         Item("team", "Team"),
         Item("approval", "Approval"),
         Item("billing", "Billing"),

@@ -235,6 +235,42 @@ def of_destination(reply: Reply) -> Notice:
     return Notice(f"A message to {reply['email']} asks for the confirmation.")
 
 
+def of_correspondent(reply: Reply) -> Notice:
+    """Return the address to which a person writes now."""
+    return Notice(f"Write to {reply['reverse_address']}: it goes to {reply['email']}, as from the name.")
+
+
+# What a status code of a mail server says (RFC 3463), by how it ends.
+_MAIL_REASONS: Mapping[str, str] = {
+    "1.1": "there is no such mailbox",
+    "1.2": "its domain does not exist",
+    "1.10": "its domain takes no mail",
+    "2.1": "the mailbox is switched off",
+    "2.2": "the mailbox is full",
+    "3.4": "the message is too large",
+    "4.1": "its server gives no answer",
+    "4.4": "its server cannot be found",
+    "4.7": "its server gave no answer for too long",
+    "7": "its server refuses the message as unwanted, or by a rule",
+}
+
+
+def of_mail_code(code: str) -> str:
+    """Return why a mail server did not take a message."""
+    kind, _, rest = code.partition(".")
+    if kind == "2":
+        return "accepted by its server"
+    return _MAIL_REASONS.get(rest) or _MAIL_REASONS.get(rest.partition(".")[0]) or f"its server says {code}"
+
+
+def of_samples(reply: Reply) -> Notice:
+    """Return which channels took a sample of a notice."""
+    failed = [each for each in reply["webhooks"] if each["status"] != "succeeded"]
+    mail = "A sample goes to your address" if reply["email"]["status"] == "queued" else "No sample was mailed"
+    hooks = f"{count(len(reply['webhooks']) - len(failed), 'webhook')} took one, {len(failed)} did not"
+    return Notice(f"{mail}. {hooks}.", "wait" if failed or reply["email"]["status"] != "queued" else "good")
+
+
 def of_email(reply: Reply) -> Notice:
     """Return whether a message confirms the address of the account."""
     if not reply["sent"]:

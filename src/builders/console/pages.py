@@ -109,6 +109,16 @@ PAGES = (
         },
     ),
     Page(
+        "names/{alias_id}/mail",
+        "mail.html",
+        {"mail": "/v1/aliases/{alias_id}/mail", "name": "/v1/aliases/{alias_id}"},
+    ),
+    Page(
+        "names/{alias_id}/correspondents",
+        "correspondents.html",
+        {"correspondents": "/v1/aliases/{alias_id}/correspondents", "name": "/v1/aliases/{alias_id}"},
+    ),
+    Page(
         "mail/{alias_id}",
         "messages.html",
         {"messages": "/v1/aliases/{alias_id}/mail/messages", "name": "/v1/aliases/{alias_id}"},
@@ -155,6 +165,7 @@ PAGES = (
     ),
     Page("connections", "connections.html", {"connections": "/v1/auth/connections"}),
     Page("sessions", "sessions.html", {"sessions": "/v1/auth/sessions"}),
+    Page("emails", "emails.html", {"emails": "/v1/messages"}),
     Page("audit", "audit.html", {"audit": "/v1/account/audit", "keys": "/v1/api-keys?limit=100"}),
     Page("projects", "projects.html", {"projects": "/v1/builders/projects"}),
     Page("projects/{project_id}", "project.html", {"project": "/v1/builders/projects/{project_id}"}),
@@ -279,6 +290,69 @@ PAGES = (
         "portfolio/registrars/reconcile",
         "portfolio/reconcile.html",
         {"differences": "/v1/portfolio/registrars/reconcile?limit=50", "team": "/v1/portfolio/team"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/registrars/bill",
+        "portfolio/bill.html",
+        {
+            "formats": "/v1/portfolio/formats",
+            "templates": "/v1/portfolio/registrars/billing/templates",
+            "team": "/v1/portfolio/team",
+        },
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/registrars/list",
+        "portfolio/holdings.html",
+        {
+            "formats": "/v1/portfolio/formats",
+            "registrars": "/v1/portfolio/registrars",
+            "team": "/v1/portfolio/team",
+        },
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/parking/file",
+        "portfolio/revenue.html",
+        {
+            "formats": "/v1/portfolio/formats",
+            "templates": "/v1/portfolio/registrars/billing/templates",
+            "team": "/v1/portfolio/team",
+        },
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/currencies",
+        "portfolio/currencies.html",
+        {
+            "rates": "/v1/portfolio/exchange-rates",
+            "renewals": "/v1/portfolio/renewals?limit=1",  # has the base currency
+            "domains": "/v1/portfolio/domains?limit=1",
+            "team": "/v1/portfolio/team",
+        },
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/entries",
+        "portfolio/entries.html",
+        {"entries": "/v1/portfolio/entries?limit=50&include_total=true"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/sale/{domain_id}",
+        "portfolio/sale.html",
+        {
+            "finance": "/v1/portfolio/domains/{domain_id}/finance",
+            "domain": "/v1/portfolio/domains/{domain_id}",
+            "team": "/v1/portfolio/team",
+        },
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/remove/{domain_id}",
+        "portfolio/remove.html",
+        {"domain": "/v1/portfolio/domains/{domain_id}", "team": "/v1/portfolio/team"},
         for_teams=True,
     ),
     Page(

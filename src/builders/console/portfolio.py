@@ -17,8 +17,8 @@ from builders.portfolio.ledger.records import SALE_KINDS, EntryKind
 from builders.portfolio.saved_views.records import DomainColumn
 
 DOMAINS = "/v1/portfolio/domains"
-FINANCE = "/v1/portfolio/domains/{domain_id}/finance"
-AUTH_CODE = "/v1/portfolio/domains/{domain_id}/auth-code"
+DOMAIN = f"{DOMAINS}/{{domain_id}}"
+FINANCE, AUTH_CODE = f"{DOMAIN}/finance", f"{DOMAIN}/auth-code"
 VIEWS = "/v1/portfolio/views"
 NOTICES, CALENDAR = "/v1/portfolio/notifications", "/v1/portfolio/renewals/calendar"
 BUDGET, DROP_MAX_INCOME = "budget", "drop_max_income"  # of the address of the renewals: what if
@@ -133,6 +133,12 @@ async def request_auth_code(_: Api, sent: Sent) -> Call:
     reason = sent.first("reason").strip()
     query = f"?{urlencode({'reason': reason})}" if reason else ""
     return Call("POST", f"{fill(AUTH_CODE, sent.path_values())}{query}", key=sent.first(KEY) or None)
+
+
+async def remove_domain(_: Api, sent: Sent) -> Call:
+    """Return the call that removes a domain, with its history if the form says so."""
+    query = "?history=delete" if sent.first("history") else ""
+    return Call("DELETE", f"{fill(DOMAIN, sent.path_values())}{query}")
 
 
 async def decide_renewals(api: Api, sent: Sent) -> Call:

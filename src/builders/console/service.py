@@ -15,6 +15,7 @@ from builders.console import actions, drafts, exports, notices, pages, views
 from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Api, Call, fill
 from builders.console.edits import AFTER, ALL, DOMAINS
+from builders.console.files import Shown
 from builders.console.forms import CSRF, CSRF_HEADER, KEY, PAGE, Sent, read_form
 from builders.console.notices import Results
 from builders.console.spaces import Space, split
@@ -101,6 +102,10 @@ async def _act(request: Request, view: View, api: Api, action: Action) -> Respon
             found = await action.send(api, view.sent)
             if isinstance(found, Answer):
                 return await _refused(request, view, api, found)
+            if isinstance(found, Shown):
+                view.problem = found.problem
+                status = HTTPStatus.OK if found.problem is None else found.problem["status"]
+                return views.respond(view, action.template or RESULTS, status=status, **found.values)
             return views.respond(view, RESULTS, results=found)
         call = await actions.call_of(action, view.sent, api)
     except Invalid as refusal:

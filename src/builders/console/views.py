@@ -18,11 +18,23 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from starlette.responses import RedirectResponse
 
-from builders.console import actions, amounts, charts, edits, fixes, imports, navigation, pages, portfolio
+from builders.console import (
+    actions,
+    amounts,
+    charts,
+    edits,
+    files,
+    fixes,
+    imports,
+    navigation,
+    pages,
+    portfolio,
+    sales,
+)
 from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call, is_money
-from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
-from builders.console.notices import Notice, for_people, place, said, words
+from builders.console.forms import CSRF, ETAG, KEY, MAX_FILE, PAGE, Sent, largest_file
+from builders.console.notices import Notice, for_people, of_mail_code, place, said, words
 from builders.console.spaces import ROOT, Space
 from builders.kit.callers import Caller
 from builders.kit.http import html
@@ -137,6 +149,12 @@ class View:
         """Become the view of the page from which a form was sent: its path and its query."""
         self.path, _, query = page.partition("?")
         self.query = dict(parse_qsl(query))
+
+    @property
+    def file_limit(self) -> str:
+        """Return how large a file of a form can be, also when it is compressed."""
+        packed = largest_file(self._request.app.state.settings.body_limit)
+        return f"{MAX_FILE // 2**20} MB, and {packed / 2**20:.1f} MB when it is compressed, as a workbook is"
 
     def link(self, page: str = "") -> str:
         """Return the path of a page of this space."""
@@ -316,6 +334,29 @@ def readers(keys: Iterable[Mapping[str, Any]]) -> Sequence[tuple[str, str]]:
     return [("", "none chosen"), *named]
 
 
+# What a browser or a program calls itself, the more special first, with words for a person.
+_AGENTS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome", "Safari": "Safari"}
+_PROGRAMS = {"bld": "the bld program", "curl": "curl", "python": "a Python program", "node": "a Node program"}
+_SYSTEMS = {
+    "iPhone": "an iPhone",
+    "iPad": "an iPad",
+    "Android": "Android",
+    "Windows": "Windows",
+    "Mac OS": "a Mac",
+    "CrOS": "a Chromebook",
+    "Linux": "Linux",
+}
+
+
+def device(agent: str | None) -> str:
+    """Return a browser and its system in words: `Firefox on Windows`."""
+    if not agent:
+        return "an unknown device"
+    name = next((each for mark, each in (_AGENTS | _PROGRAMS).items() if mark in agent), "another program")
+    system = next((each for mark, each in _SYSTEMS.items() if mark in agent), None)
+    return f"{name} on {system}" if system else name
+
+
 def members(value: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """Return some members of a reply."""
     return {name: value[name] for name in names}
@@ -428,6 +469,8 @@ PREPARED = (
         "macros.html",
         "mandate.html",
         "portfolio/changes.html",
+        "portfolio/file_preview.html",
+        "portfolio/files.html",
     ),
     *("portfolio/domain.html", "portfolio/registrars_tabs.html"),
 )
@@ -456,6 +499,7 @@ _jinja.globals |= {
     "encodings": imports.ENCODINGS,
     "entry_kinds": [(each, words(each)) for each in portfolio.ENTRY_KINDS],
     "file_formats": imports.FILE_FORMATS,
+    "file_jobs": files.JOBS,
     "line_chart": charts.line_chart,
     "may": portfolio.may,
     "fix_label": fixes.fix_label,
@@ -470,7 +514,10 @@ _jinja.filters |= {
     "amounts": write_amounts,
     "breakable": html.breakable,
     "day": day,
+    "device": device,
     "for_people": for_people,
+    "line_of": sales.line_of,
+    "mail_reason": of_mail_code,
     "hint": hint,
     "less": portfolio.less,
     "members": members,

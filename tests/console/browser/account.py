@@ -21,6 +21,9 @@ BILL = """Order Date,Order Number,Transaction Type,Domain Name,Years,Total
 2026-03-02,88002,Renewal,harbour-lite,1,$13.98
 2026-03-03,88003,Registration,new-pasture.com,2,$19.16
 """
+BILL = "date,order id,domain,amount,currency\n2026-10-05,C-1,harbour-lights.com,12.00,USD\n"
+LISTED = "domain\nharbour-lights.com\n"
+REVENUE = "date,domain,revenue,currency\n2026-10-05,harbour-lights.com,1.23,USD\n"
 MESSY = """Domain,Expiry Date,Registrar,Notes
 harbour-lights.com,soon,Porkbun,A note
 www.pier.net,2030-01-05,Porkbun,A host and no domain

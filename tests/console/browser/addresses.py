@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from builders.console import pages
-from tests.console.browser.account import MESSY
+from tests.console.browser.account import BILL, LISTED, MESSY, REVENUE
 from tests.console.browser.people import ACCOUNTANT, DECIDER, OWNER, STRANGER
 
 NOBODY, SUPPORT = "", "support"
@@ -82,6 +82,17 @@ def _preview(page: Any) -> None:
     _press("Preview")(page)
 
 
+def _preview_with(source: str, **typed: str) -> Callable[[Any], None]:
+    """Return what shows what another file would do."""
+
+    def preview(page: Any) -> None:
+        file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": source.encode()}
+        page.locator("#file").set_input_files(file)
+        _press("Preview", **typed)(page)
+
+    return preview
+
+
 def _edit(page: Any) -> None:
     """Show what a change of all domains of a view changes."""
     page.get_by_text("Change the selected domains, or all").click()
@@ -108,6 +119,11 @@ def _declared(space: str, who: str = OWNER, *, for_teams: bool = False) -> Itera
 AFTER_FORMS: Mapping[str, Shown] = {
     "key-mint": Shown("/console/keys", then=_press("Mint", Label="of the walk")),
     "import-preview": Shown("/console/portfolio/import", then=_preview),
+    "bill-preview": Shown("/console/portfolio/registrars/bill", then=_preview_with(BILL)),
+    "holdings-preview": Shown(
+        "/console/portfolio/registrars/list", then=_preview_with(LISTED, Registrar="manual:clicked")
+    ),
+    "revenue-preview": Shown("/console/portfolio/parking/file", then=_preview_with(REVENUE)),
     "domains-preview": Shown("/console/portfolio/domains?tag=food", then=_edit),
     "import-undo-check": Shown("/console/portfolio/imports/{import_id}", then=_press("Show what an undo does")),
     "calendar-create": Shown("/console/portfolio/notices", then=_press("Create a link")),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.console.browser.account import MESSY
+from tests.console.browser.account import BILL, LISTED, MESSY, REVENUE
 from tests.console.browser.people import ACCOUNTANT, DECIDER, OWNER
 
 
@@ -27,9 +27,14 @@ class Step:
 FIRST = "(the first one)"  # of the options of a select
 CHARGES = "/console/portfolio/registrars/charges"
 DOMAIN = "/console/portfolio/domains/{domain_id}"
+SALE = "/console/portfolio/sale/{domain_id}"
 DOMAINS = "/console/portfolio/domains"
 IMPORT = "/console/portfolio/import"
 NAME = "/console/names/{alias_id}"
+CORRESPONDENTS, CURRENCIES = f"{NAME}/correspondents", "/console/portfolio/currencies"
+REGISTRARS = "/console/portfolio/registrars"
+RATE = {"currency": "USDT", "rate": "0.9", "quote_currency": "EUR", "since": "2026-01-05"}
+CLICKED = {"provider": "manual:clicked"}
 NOTICES = "/console/portfolio/notices"
 PLAN_TO_DECIDE = "/console/of/{owner_id}/plans/{plan_id}"
 TEST_REGISTRARS = "/console/test/portfolio/registrars"
@@ -96,6 +101,15 @@ STEPS: Sequence[Step] = (
         at="/console/plans",
     ),
     Step("name-change", NAME, "The name is changed", {"note": "Of a click"}, shows="Of a click"),
+    Step("name-change", NAME, "The name is changed", {"reply": "on"}),
+    Step(
+        "correspondent-add",
+        CORRESPONDENTS,
+        "Write to",
+        {"email": "friend@example.net"},
+        shows="friend@example.net",
+    ),
+    Step("correspondent-remove", CORRESPONDENTS, "The correspondent is removed", hides="mate@example.net"),
     Step("destination-ask", "/console", "It is too soon to send another confirmation"),
     Step(
         "reception-set",
@@ -241,11 +255,36 @@ STEPS: Sequence[Step] = (
     ),
     Step(
         "sale-record",
-        DOMAIN,
+        SALE,
         "The sale is recorded",
-        {"sale.gross": "1200.00 USD", "sale.venue": "Clicked market"},
+        {
+            "sale.gross": "1200.00 USD",
+            "sale.venue": "Clicked market",
+            "sale.installments": "2027-01-20 400.00 USD",
+            "sale.fees": "escrow fee 25.00 USD",
+        },
         shows="Clicked market",
     ),
+    Step("instalment-receive", SALE, "The instalment is booked"),
+    Step("sale-void", SALE, "The sale is void", hides="Clicked market"),
+    Step("portfolio-domain-add", IMPORT, "The domain is in the portfolio", {"domain": "clicked-name.com"}),
+    Step(
+        "portfolio-domain-remove",
+        None,
+        "The domain is removed",
+        link="Remove this domain from the portfolio",
+        hides="clicked-name.com",
+        at=DOMAINS,
+    ),
+    Step("rate-add", CURRENCIES, "The exchange rate is saved", RATE, shows="1 USDT = 0.9 EUR"),
+    Step("rate-remove", CURRENCIES, "The exchange rate is removed", hides="1 USDT = 0.9 EUR"),
+    Step("base-currency-change", CURRENCIES, "The base currency is changed", {"base_currency": "USD"}),
+    Step("bill-preview", f"{REGISTRARS}/bill", "Nothing was written yet", {"source": BILL, **CLICKED}),
+    Step("bill-read", None, "1 charge is recorded"),
+    Step("holdings-preview", f"{REGISTRARS}/list", "Nothing was written yet", {"source": LISTED, **CLICKED}),
+    Step("holdings-read", None, "recorded"),
+    Step("revenue-preview", "/console/portfolio/parking/file", "Nothing was written yet", {"source": REVENUE}),
+    Step("revenue-read", None, "1 row is recorded"),
     Step(
         "parking-record",
         "/console/portfolio/parking",
@@ -279,6 +318,7 @@ STEPS: Sequence[Step] = (
     Step("view-remove", DOMAINS, "The view is removed", row="Clicked view", hides="Clicked view"),
     Step("notice-acknowledge", NOTICES, "The notice is acknowledged"),
     Step("notices-read", NOTICES, "marked as read"),
+    Step("samples-send", NOTICES, "sample"),
     Step("calendar-create", NOTICES, r"http\S+\.ics"),
     Step("calendar-revoke", NOTICES, "The link is revoked"),
     Step("preferences-change", NOTICES, "The preferences are saved", {"digest.hour": "17"}, shows='value="17"'),
