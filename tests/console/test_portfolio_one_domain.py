@@ -32,7 +32,7 @@ async def test_one_domain_is_added_with_its_price(browser: Visitor, alice: Perso
     [found] = await domains(alice)
 
     assert "harbour.com" in heading(done)
-    assert "1200.50" in done.text
+    assert "1,200.50" in done.text
     assert (found["domain"], found["registrar"], found["folder"]) == ("harbour.com", "Porkbun", "Ports")
 
 

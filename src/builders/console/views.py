@@ -465,6 +465,8 @@ PREPARED = (
     *(
         "charts.html",
         "deliveries_table.html",
+        "front.html",
+        "front_macros.html",
         "layout.html",
         "macros.html",
         "mandate.html",
