@@ -61,7 +61,7 @@ MEMBERS = st.recursive(
     st.sampled_from(VALUES) | st.text(max_size=12),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=5,
-)
+).map(deepcopy)  # what is drawn is changed later
 
 
 @st.composite
@@ -98,7 +98,7 @@ def changed_json(draw: st.DrawFn, original: Json, *, most: int = 3) -> Json:
         elif how == "add" and isinstance(holder[name], dict):
             holder[name][draw(st.text(max_size=8))] = draw(MEMBERS)
         elif how == "add" and isinstance(holder[name], list):
-            holder[name].append(draw(MEMBERS | st.sampled_from(holder[name] or [None])))
+            holder[name].append(draw(MEMBERS | st.sampled_from(holder[name] or [None]).map(deepcopy)))
         else:
             holder[name] = draw(MEMBERS)
     return whole[""]
