@@ -10,6 +10,7 @@ from builders.kit.values import clock, ids
 from tests.catalog.make import catch_up
 from tests.console.import_forms import IMPORTS_AND_REGISTRARS
 from tests.console.machine_forms import MACHINES_AND_PROGRAMS
+from tests.console.sale_forms import SALES_AND_CORRESPONDENTS, expiring_domain, name, remove_domain
 from tests.console.scenes import Scene, Shown
 from tests.console.visitor import Visitor
 from tests.invoices.stripe_server import serving
@@ -24,7 +25,6 @@ from tests.plans.approval.make import (
     set_policy,
     withdraw,
 )
-from tests.portfolio.ledger.make import add_rates
 from tests.portfolio.notifications.make import notify
 from tests.portfolio.team.make import invite, member_path
 from tests.webhooks import make as webhooks
@@ -109,11 +109,6 @@ async def revoke_invitation(scene: Scene) -> None:
 
 async def load_domain(scene: Scene) -> None:
     await catch_up(scene.alice.service.api.state.catalog)
-
-
-async def name(scene: Scene) -> None:
-    promotion = await make.apply(scene.alice, make.alias(f"ada@{scene.domain}"))
-    scene.made = {"id": promotion["steps"][0]["resource_id"]}
 
 
 async def readable_name(scene: Scene) -> None:
@@ -239,14 +234,6 @@ async def pay_invoice(scene: Scene) -> None:
         await make.pay_invoice(database, scene.alice, each)
 
 
-async def expiring_domain(scene: Scene) -> None:
-    row = {"domain": f"soon-{ids.new().hex}.com", "expires_at": (clock.now() + 10 * DAY).isoformat()}
-    async with scene.alice.browser() as browser:
-        answer = await browser.post("/v1/portfolio/domains", json=row)
-    assert answer.status_code == 201, answer.text
-    scene.made = answer.json()
-
-
 async def notified(scene: Scene) -> None:
     await expiring_domain(scene)
     await notify(scene.alice.service.api.state.database, scene.alice.account.id)
@@ -256,54 +243,11 @@ async def linked_calendar(scene: Scene) -> None:
     await scene.change("POST", "/v1/portfolio/renewals/calendar")
 
 
-async def remove_domain(scene: Scene) -> None:
-    await scene.change("DELETE", f"/v1/portfolio/domains/{scene.made['id']}", params={"history": "delete"})
-
-
 async def booked_domain(scene: Scene) -> None:
     await expiring_domain(scene)
     entry = {"kind": "other_cost", "amount": {"amount": "1.00", "currency": "USD"}}
     path = f"/v1/portfolio/domains/{scene.made['id']}/finance"
     await scene.change("PATCH", path, json={"entries_add": [entry]})
-
-
-async def sold_domain(scene: Scene) -> None:
-    await expiring_domain(scene)
-    payment = {"on": "2026-11-20", "amount": {"amount": "40.00", "currency": "USD"}}
-    sale = {"gross": {"amount": "100.00", "currency": "USD"}, "sold_on": "2026-11-01", "installments": [payment]}
-    await scene.change("PATCH", f"/v1/portfolio/domains/{scene.made['id']}/finance", json={"sale": sale})
-
-
-async def change_instalments(scene: Scene) -> None:
-    changed: dict[str, Any] = {"sale": {"installments": []}}
-    await scene.change("PATCH", f"/v1/portfolio/domains/{scene.made['id']}/finance", json=changed)
-
-
-async def domain_with_rates(scene: Scene) -> None:
-    await add_rates(scene.alice.service.api.state.database)
-    await expiring_domain(scene)
-
-
-async def own_rate(scene: Scene) -> None:
-    rate = {"currency": "BTC", "since": "2026-01-01", "rate": "0.5", "quote_currency": "EUR"}
-    await scene.change("PUT", "/v1/portfolio/exchange-rates", json={"rates": [rate]})
-
-
-async def replying_name(scene: Scene) -> None:
-    await name(scene)
-    await scene.change("PATCH", f"/v1/aliases/{scene.made['id']}", json={"reply": True})
-
-
-async def correspondent(scene: Scene) -> None:
-    await replying_name(scene)
-    path = f"/v1/aliases/{scene.made['id']}/correspondents"
-    await scene.change("POST", path, json={"email": "friend@example.net"})
-    scene.made["correspondent"] = (await scene.alice.get(path)).json()["items"][0]["id"]
-
-
-async def remove_correspondent(scene: Scene) -> None:
-    path = f"/v1/aliases/{scene.made['id']}/correspondents"
-    await scene.change("DELETE", f"{path}/{scene.made['correspondent']}")
 
 
 async def note_domain(scene: Scene) -> None:
@@ -346,8 +290,7 @@ def an_hour_ago() -> str:
 
 PLAN, NAME, DOMAIN = "plans/{id}", "names/{id}", "domains/{id}"
 WEBHOOK, PROJECT = "webhooks/{id}", "projects/{id}"
-HELD, SALE = "portfolio/domains/{id}", "portfolio/sale/{id}"
-CURRENCIES, CORRESPONDENTS = "portfolio/currencies", "names/{id}/correspondents"
+HELD = "portfolio/domains/{id}"
 NOTICES_PAGE = "portfolio/notices"
 CHANGED = "This was changed since you opened the form"
 
@@ -405,10 +348,6 @@ FORMS: Mapping[str, Shown] = {
     ),
     "reception-end": Shown(
         page=NAME, prepare=read_name, meanwhile=end_reception, tells="receives no mail as events"
-    ),
-    "correspondent-add": Shown(page=CORRESPONDENTS, prepare=replying_name, typed={"email": "new@example.net"}),
-    "correspondent-remove": Shown(
-        page=CORRESPONDENTS, prepare=correspondent, meanwhile=remove_correspondent, tells="no such"
     ),
     "destination-ask": Shown(page=NAME, prepare=asked_name, meanwhile=release_name, tells="deleted"),
     "domain-add": Shown(page="domains", typed={"domain": "added.example"}),
@@ -475,22 +414,6 @@ FORMS: Mapping[str, Shown] = {
     "renewal-record": Shown(
         page=HELD, prepare=expiring_domain, typed={"amount": "12.34 USD"}, meanwhile=remove_domain, tells="no such"
     ),
-    "sale-record": Shown(
-        page=SALE,
-        prepare=expiring_domain,
-        typed={"sale.gross": "1200.50 USD", "sale.venue": "Sedo"},
-        meanwhile=remove_domain,
-        tells="no such",
-    ),
-    "sale-void": Shown(page=SALE, prepare=sold_domain, meanwhile=remove_domain, tells="no such"),
-    "instalment-receive": Shown(
-        page=SALE, prepare=sold_domain, meanwhile=change_instalments, tells="changed since you opened"
-    ),
-    "rate-add": Shown(
-        page=CURRENCIES, typed={"currency": "BTC", "rate": "0.5", "quote_currency": "EUR", "since": "2026-01-01"}
-    ),
-    "rate-remove": Shown(page=CURRENCIES, prepare=own_rate),
-    "base-currency-change": Shown(page=CURRENCIES, prepare=domain_with_rates, typed={"base_currency": "EUR"}),
     "renewals-decide": Shown(
         page="portfolio/renewals",
         prepare=expiring_domain,
@@ -521,6 +444,7 @@ FORMS: Mapping[str, Shown] = {
     ),
     **IMPORTS_AND_REGISTRARS,
     **MACHINES_AND_PROGRAMS,
+    **SALES_AND_CORRESPONDENTS,
     # What a person chooses for their own pages: the last choice counts.
     "columns-choose": Shown(page="portfolio/domains", typed={"columns": "roi"}),
     "view-save": Shown(page="portfolio/domains?q=a", typed={"name": "Mine"}),

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from builders.console.notices import of_mail_code
-from builders.console.views import device
+from builders.console.states import device
 from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.console.visitor import Visitor
