@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -132,3 +133,13 @@ def test_a_changed_segment_of_an_earlier_backup_is_found(repository: Repository)
     repository.write(path, b"2")
     [error] = archive.verify(repository, found, after=NEVER)
     assert error == "Segment 000000010000000000000001 of the log was changed: its SHA-256 differs."
+
+
+def test_the_logs_are_named_if_a_new_service_archives_beside_a_lost_one(repository: Repository) -> None:
+    lost, empty = made(1), replace(made(2), system_id="8")
+
+    assert archive.list_rivals(repository, [empty, lost]) == {each.id: each.made_at for each in (empty, lost)}
+
+
+def test_one_service_has_no_rival(repository: Repository) -> None:
+    assert archive.list_rivals(repository, [made(2), made(1)]) == {}

@@ -129,9 +129,10 @@ def list_further(segments: Mapping[str, Segment], backup: Backup) -> Sequence[st
 
 
 def list_rivals(repository: Repository, found: Sequence[Backup]) -> Mapping[str, datetime]:
-    """Return the ends of the logs by backup if another one than that of the newest backup went on after it.
+    """Return the ends of the logs by backup if the newest backup may be of another service than the wanted one.
 
-    Then two services archive at the same time, such as one that runs and one that was restored beside it.
+    Another log went on after it, such as that of the service that a copy was restored beside; or another database
+    system archived here too, such as the lost one when a new service began with an empty database.
     """
     newest_of = {home_of(each): each for each in reversed(found)}
     ends = {
@@ -141,7 +142,7 @@ def list_rivals(repository: Repository, found: Sequence[Backup]) -> Mapping[str,
         for each in newest_of.values()
     }
     goes_on = any(end > found[0].made_at for name, end in ends.items() if name != found[0].id)
-    return ends if goes_on else {}
+    return ends if goes_on or len({each.system_id for each in found}) > 1 else {}
 
 
 def verify(repository: Repository, found: Sequence[Backup], *, after: datetime) -> Sequence[str]:

@@ -305,7 +305,7 @@ def _require_one_log(chosen: Chosen) -> None:
     ]
     if rivals := archive.list_rivals(chosen.repository, found):
         ends = (f"{name} has log until {end:%Y-%m-%dT%H:%M:%SZ}" for name, end in sorted(rivals.items()))
-        fail(f"Several services archived at the same time. Name the backup to restore: {'; '.join(ends)}.")
+        fail(f"Several services archived here. Name the backup to restore: {'; '.join(ends)}.")
 
 
 def _list_later(settings: Settings, chosen: Chosen) -> Sequence[Later]:
