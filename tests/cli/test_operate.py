@@ -315,7 +315,7 @@ def test_every_command_has_a_help_text(command: Cli) -> None:
         result = command(*words, "--help")
         assert result.exit_code == 0
         assert result.stdout.startswith(f"Usage: {' '.join(['main', *words])}")
-    assert command("--version").stdout == "builders 1.0.0, specification 0.2.54\n"
+    assert command("--version").stdout == "builders 1.1.0.dev0, specification 0.2.54\n"
 
 
 @pytest.mark.usefixtures("empty")

@@ -1,3 +1,3 @@
 """The version of the client."""
 
-VERSION = "1.0.0"
+VERSION = "1.1.0.dev0"

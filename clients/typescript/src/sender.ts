@@ -8,7 +8,7 @@ import { type Fetch, patiently, PATIENCE, type Patience, type Retries, retryAfte
 import type { Call, Called, Item, ListInit, ListPath, Operation, Page, Replies, Reply } from "./types.js";
 
 const REPEATABLE = new Set(["GET", "PUT", "PATCH", "DELETE"]);
-const VERSION = "1.0.0";
+const VERSION = "1.1.0-dev.0";
 const JSON_TYPE = "application/json";
 const JSON_REPLIES: Replies = { 200: [JSON_TYPE] };
 

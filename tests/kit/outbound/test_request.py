@@ -32,7 +32,7 @@ async def test_only_necessary_headers_are_sent() -> None:
         await outbound.request("POST", receiver.url)
     assert receiver.head == {
         "host": f"127.0.0.1:{receiver.port}",
-        "user-agent": "Builders/1.0.0 (+https://builders.test)",
+        "user-agent": "Builders/1.1.0.dev0 (+https://builders.test)",
         "accept": "*/*",
         "accept-encoding": "identity",
         "content-length": "0",
