@@ -16,6 +16,7 @@ from importlib import import_module
 from pglast import ast as pg
 
 from builders import app, worker
+from builders.exports import lists
 from builders.kit.db import migrations, partitions
 from builders.kit.db.migration_files import Migration
 from builders.kit.db.queries import Query
@@ -61,6 +62,8 @@ BOOKS = {
     *(f"invoices_{name}" for name in ("invoices", "lines", "numbers", "credit", "line_credits", "payments")),
     "portfolio_ledger_entries",
 }
+# Handlers that the worker calls for an export.
+EXPORTED = {(each.endpoint.__module__, each.endpoint.__name__) for each in lists.routes().values()}
 READ, ADD, CHANGE, REMOVE = "SELECT", "INSERT", "UPDATE", "DELETE"
 NUMBERED = ("jobs", "events", "periodic_defers")  # tables of the queue
 ENQUEUES = {
@@ -117,6 +120,7 @@ class Codebase:
         callers = dict(self.callers())
         starts = {module: name for name, started in STARTS.items() for module in started}
         callers |= {name: starts[name[0]] for name in callers if name[0] in starts}
+        callers |= dict.fromkeys(EXPORTED, WORKER) if process == WORKER else {}
         stops = STOPS | {name for name, caller in callers.items() if caller != process}
         waiting = [name for name, caller in callers.items() if caller == process and name not in stops]
         waiting += [name for name in self.definitions if name[0] in STARTS[process]]

@@ -32,6 +32,7 @@ WRONG: Mapping[str, Sequence[str]] = {
     "secret_keys": ["short", "x" * 43],
     "key_cache_s": ["2"],
     "session_hours": ["0", "721"],
+    "sign_up": ["perhaps"],
     "oidc_issuers": ["[", "{}", '[{"issuer": "https://id.example"}]'],
     "body_limit": ["1023"],
     "body_budget": ["1"],
