@@ -30,7 +30,7 @@ from builders.kit.http.internal_calls import Answer
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
 from builders.portfolio.domains.errors import DomainsChanged
-from builders.portfolio.team import members
+from builders.portfolio.team import members as team_members
 from builders.portfolio.team.errors import RoleForbidden
 from builders.profile import profiles
 
@@ -197,7 +197,7 @@ async def open_view(request: Request, caller: Caller, *, is_file: bool = False) 
         space = Space()
     own, owner_id = caller.live_account_id, ids.find(space.owner or "")
     async with request.app.state.database.connection() as conn:
-        teams = await members.list_portfolios(conn, member_id=own) if caller.impersonation is None else ()
+        teams = await team_members.list_portfolios(conn, member_id=own) if caller.impersonation is None else ()
         found = await accounts.list_accounts_by_id(conn, account_ids={own, owner_id or own, *teams})
         zones = await profiles.list_time_zones(conn, account_ids={own})
     owner = found.get(owner_id or own)
