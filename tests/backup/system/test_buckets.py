@@ -143,9 +143,9 @@ def test_a_large_file_is_saved_in_parts_with_checksums(repository: Repository, n
 def test_a_large_file_is_read_in_parts_of_which_each_has_its_time(
     repository: Repository, network: Network
 ) -> None:
-    save_large(repository)
+    saved = save_large(repository)
     with repository.opened("1-1/a/large") as file:
-        assert sum(len(part) for part in iter(file.read, b"")) == LARGE
+        assert sum(len(part) for part in iter(file.read, b"")) == saved.size
     assert network.sent.lower().count(b"\r\nrange: bytes=") == 3
 
 
