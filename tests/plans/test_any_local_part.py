@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.cast import Client, Person
+from tests.catalog.make import catch_up
 from tests.changes import check
 from tests.loop_time import loop_time
 from tests.plans.make import alias, plan
@@ -26,6 +27,7 @@ PARTS = st.lists(
 async def test_a_local_part_is_planned_as_it_is_checked(
     anyone: Client, alice: Person, domain: str, local_part: str
 ) -> None:
+    await catch_up(alice.service.api.state.catalog)  # the domain may be younger than what the process has read
     with loop_time() as loop:
         answer = await anyone.get(CHECK, params={"local_part": local_part, "domain": domain})
     check(answer, loop)
