@@ -6,8 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
+from builders.portfolio.ledger.records import MAX_TERMS
 from tests.cast import Person
+from tests.changes import MOST_S
 from tests.console.visitor import Visitor, heading
+from tests.loop_time import loop_time
 from tests.plans.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -67,6 +70,37 @@ async def test_a_line_that_is_not_understood_is_named(
     assert (refused.status_code, "Line 3 is not understood" in refused.text) == (422, True)
     assert text in refused.text  # nothing typed is lost
     assert (await read(alice, domain_id))["sale"] is None
+
+
+@pytest.mark.parametrize("line", ["2026-12-01{}received{}\x00", "escrow fee{}received{}25.00 USD{}x"])
+@pytest.mark.parametrize("field", ["sale.installments", "sale.fees"])
+async def test_a_line_of_many_blanks_takes_no_longer(
+    browser: Visitor, domain_id: str, field: str, line: str
+) -> None:
+    text = line.replace("\x00", "x").replace("{}", " " * 4_000)
+    with loop_time() as loop:
+        refused = await record(browser, domain_id, **{field: text})
+
+    assert refused.status_code == 422
+    assert loop.seconds < MOST_S
+
+
+async def test_blanks_between_the_words_of_a_line_do_not_count(
+    browser: Visitor, alice: Person, domain_id: str
+) -> None:
+    await record(browser, domain_id, **{"sale.installments": "2026-12-01   \t 400.00  USD"})
+
+    assert [each["on"] for each in (await read(alice, domain_id))["sale"]["installments"]] == ["2026-12-01"]
+
+
+@pytest.mark.parametrize(("lines", "status"), [(MAX_TERMS, 200), (MAX_TERMS + 1, 422)])
+async def test_a_sale_has_a_largest_number_of_lines(
+    browser: Visitor, domain_id: str, lines: int, status: int
+) -> None:
+    text = "\n".join(["2026-12-01 1.00 USD"] * lines)
+    answer = await record(browser, domain_id, **{"sale.installments": text})
+
+    assert (answer.status_code, f"at most {MAX_TERMS} lines" in answer.text) == (status, status == 422)
 
 
 async def test_an_instalment_is_received_later(browser: Visitor, alice: Person, domain_id: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from builders.console.calls import Api, Call
 from builders.console.forms import Sent
+from builders.console.notices import reason_of
 from builders.kit.errors import CURRENCY_PATTERN, Invalid
 
 RATES = "/v1/portfolio/exchange-rates"
@@ -42,5 +43,5 @@ async def _others(api: Api, rate: Mapping[str, str]) -> Sequence[Mapping[str, st
     """Return the rates of other currencies and days. Raise Invalid when they cannot be read."""
     answer = await api.send(Call("GET", RATES))
     if not answer.is_ok:
-        raise Invalid(("body",), f"The rates could not be read: {answer.body['detail']}", "rates_unread")
+        raise Invalid(("body",), f"The rates could not be read: {reason_of(answer.body)}", "rates_unread")
     return [each for each in answer.body["rates"] if any(each[name] != rate[name] for name in _KEY)]

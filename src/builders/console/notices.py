@@ -58,7 +58,7 @@ _SAID: Sequence[tuple[re.Pattern[str], str]] = [
         (r"^Input should be (.*)$", r"Write \1"),
         (r"^String should match pattern .*$", "This is not written as it has to be; see below the field."),
         (r"^(?:String|List|Data) should have (at (?:most|least) .*)$", r"Write \1."),
-        (r"\s*:? a JSON number is not exact\.?", ""),
+        (r": a JSON number is not exact\.?", ""),
     )
 ]
 _REQUEST = re.compile(r":? (?:GET|POST|PUT|PATCH|DELETE) /v1/.*?(?=\.(?:\s|$))")

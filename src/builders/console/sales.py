@@ -10,11 +10,12 @@ from builders.console.forms import Sent
 from builders.console.portfolio import FINANCE
 from builders.kit.errors import Invalid
 from builders.kit.sheets.numbers import find_currency
+from builders.portfolio.ledger.records import MAX_TERMS
 
 INSTALMENTS, FEES = "sale.installments", "sale.fees"
 FEE_KINDS = ("marketplace fee", "escrow fee", "tax", "other cost")
-_FEE = re.compile(rf"({'|'.join(FEE_KINDS)})\s+(.+?)(?:\s+(\d{{4}}-\d\d-\d\d))?", re.IGNORECASE)
-_PAYMENT = re.compile(r"(\d{4}-\d\d-\d\d)\s+(.+?)(?:\s+received\s+(\d{4}-\d\d-\d\d))?", re.IGNORECASE)
+_FEE = re.compile(rf"({'|'.join(FEE_KINDS)}) (.+?)(?: (\d{{4}}-\d\d-\d\d))?", re.IGNORECASE)
+_PAYMENT = re.compile(r"(\d{4}-\d\d-\d\d) (.+?)(?: received (\d{4}-\d\d-\d\d))?", re.IGNORECASE)
 
 
 async def record(api: Api, sent: Sent) -> Any:
@@ -78,7 +79,9 @@ async def _list(api: Api, name: str, text: str, currency: str) -> AsyncIterator[
     pattern, example = (
         (_PAYMENT, "2026-12-01 400.00 USD") if name == INSTALMENTS else (_FEE, "escrow fee 25.00 USD")
     )
-    for number, line in _lines(text):
+    for at, (number, line) in enumerate(_lines(text)):
+        if at == MAX_TERMS:
+            raise Invalid(("body", *name.split(".")), f"Write at most {MAX_TERMS} lines.", "lines_too_many")
         found = pattern.fullmatch(line)
         if found is None:
             message = f"Line {number} is not understood. Write it as: {example}."
@@ -92,4 +95,5 @@ async def _list(api: Api, name: str, text: str, currency: str) -> AsyncIterator[
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    return ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+    """Yield each line that is not blank with its number, and one blank between its words: patterns stay linear."""
+    return ((number, " ".join(line.split())) for number, line in enumerate(text.splitlines(), 1) if line.strip())
